@@ -1,0 +1,1 @@
+"""Runs the user's script in contained children and observes it."""

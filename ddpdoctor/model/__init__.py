@@ -1,0 +1,1 @@
+"""What DDP does with a model: gradient and bucket strides, BatchNorm. Imports torch."""

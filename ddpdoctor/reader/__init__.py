@@ -1,0 +1,1 @@
+"""Reads a training script and predicts its trace; the only code that knows ``ast``."""

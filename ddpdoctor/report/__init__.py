@@ -1,0 +1,1 @@
+"""Turns a report into text, one file a format."""

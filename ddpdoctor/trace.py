@@ -1,0 +1,93 @@
+"""The traces: what the reader predicts a script will do, and what the harness observed it do.
+
+Both are lists of the events of :mod:`ddpdoctor.events`, so that they can be laid side by side
+(:mod:`ddpdoctor.join`): the predicted ones carry conditions and symbols, the observed ones ranks and values.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import Event
+
+E = TypeVar("E", bound=Event)
+
+
+class Trace:
+    """Events in the order in which they happen, indexed by kind."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.events = tuple(events)
+        index: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            index.setdefault(type(event), []).append(event)
+        self._index = index
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The names of the kinds of event that occur."""
+        return frozenset(kind.__name__ for kind in self._index)
+
+    def of(self, kind: type[E]) -> tuple[E, ...]:
+        """Return the events of one kind, in order."""
+        return tuple(self._index.get(kind, ()))  # type: ignore[arg-type]
+
+
+class Predicted(Trace):
+    """What one program will do, as its source says.
+
+    ``complete`` is false when a budget ran out or a module did not parse: then nothing may be concluded from an
+    event's absence. ``entered`` is true when the program has an entry point that reaches its events; without one
+    every function that nothing calls was taken as a root, with unknown arguments.
+    """
+
+    def __init__(self, events: Iterable[Event], *, complete: bool = True, entered: bool = True) -> None:
+        super().__init__(events)
+        self.complete = complete
+        self.entered = entered
+
+    def with_(self, event: Event, kind: type[E]) -> Iterator[E]:
+        """Yield the events of a kind that can happen in the same process and run as a given event."""
+        for other in self.of(kind):
+            if other.process == event.process and compatible(other.when, event.when):
+                yield other
+
+    def before(self, event: Event, kind: type[E]) -> Iterator[E]:
+        """Yield the events of a kind that can have happened before a given event, in its process or a parent of it."""
+        for other in self.of(kind):
+            if other.order >= event.order:
+                return
+            if other.process in (event.process, "main") and compatible(other.when, event.when):
+                yield other
+
+
+class Observed(Trace):
+    """What the ranks of one run did.
+
+    ``ranks`` are those that were started; ``redirected`` is true when CUDA and NCCL calls ran on the CPU over gloo;
+    ``layers`` are the layers this run served (``model``, ``probe``).
+    """
+
+    def __init__(
+        self,
+        events: Iterable[Event],
+        *,
+        ranks: tuple[int, ...],
+        redirected: bool,
+        layers: frozenset[str],
+    ) -> None:
+        super().__init__(events)
+        self.ranks = ranks
+        self.redirected = redirected
+        self.layers = layers
+
+    def on(self, rank: int, kind: type[E]) -> tuple[E, ...]:
+        """Return one rank's events of a kind, in order."""
+        return tuple(event for event in self.of(kind) if event.rank == rank)
+
+    def by_rank(self, kind: type[E]) -> dict[int, tuple[E, ...]]:
+        """Return the events of a kind for each rank that was started."""
+        return {rank: self.on(rank, kind) for rank in self.ranks}

@@ -1,0 +1,146 @@
+"""The ways a script can be launched, and what each rank knows there.
+
+A condition such as ``rank % torch.cuda.device_count() == 0`` is judged by asking, for every rank of every
+launch world, whether it holds there: see :func:`evaluate` and :data:`WORLDS`.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
+
+
+class Expression(NamedTuple):
+    """A value that each rank can work out from what its launcher gave it: an operator over operands.
+
+    Leaves: ``constant``, ``rank``, ``local_rank``, ``node``, ``world_size``, ``local_world_size``,
+    ``initialized``, ``environment`` (name, default), ``environment_has`` (name) and ``unknown`` (text).
+    """
+
+    operator: str
+    operands: tuple[Any, ...] = ()
+
+    def leaves(self) -> frozenset[str]:
+        """Return the names of the leaves this expression is made of."""
+        inner = [operand.leaves() for operand in self.operands if isinstance(operand, Expression)]
+        return frozenset().union(*inner) if inner else frozenset({self.operator})
+
+
+class Member(NamedTuple):
+    """One process of a launch world: its global rank, its rank on its node, its node, and the sizes."""
+
+    launcher: str
+    rank: int
+    local_rank: int
+    node: int
+    world_size: int
+    local_world_size: int
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which this member's launcher tells a process its place."""
+        if self.launcher == "torchrun":
+            return {
+                "RANK": str(self.rank),
+                "LOCAL_RANK": str(self.local_rank),
+                "GROUP_RANK": str(self.node),
+                "WORLD_SIZE": str(self.world_size),
+                "LOCAL_WORLD_SIZE": str(self.local_world_size),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": "29500",
+                "TORCHELASTIC_RUN_ID": "none",
+            }
+        if self.launcher == "slurm":
+            return {
+                "SLURM_PROCID": str(self.rank),
+                "SLURM_LOCALID": str(self.local_rank),
+                "SLURM_NODEID": str(self.node),
+                "SLURM_NTASKS": str(self.world_size),
+                "SLURM_NPROCS": str(self.world_size),
+                "SLURM_NTASKS_PER_NODE": str(self.local_world_size),
+                "SLURM_JOB_ID": "1",
+            }
+        return {}
+
+
+def _world(launcher: str, nodes: int, per_node: int) -> tuple[Member, ...]:
+    size = nodes * per_node
+    return tuple(
+        Member(launcher, node * per_node + local, local, node, size, per_node)
+        for node in range(nodes)
+        for local in range(per_node)
+    )
+
+
+SINGLE = _world("single", 1, 1)
+WORLDS: dict[str, tuple[Member, ...]] = {
+    "spawn": _world("spawn", 1, 4),
+    "torchrun": _world("torchrun", 2, 2),
+    "slurm": _world("slurm", 2, 2),
+}
+"""The distributed launch worlds; two nodes where the launcher can have them, so that global and local differ."""
+
+LAUNCH_VARIABLES = frozenset().union(*(world[0].environment() for world in WORLDS.values()))
+
+RANK_LEAVES = frozenset({"rank", "local_rank"})
+
+
+def constant(value: object) -> Expression:
+    """Return the expression that has one value on every rank."""
+    return Expression("constant", (value,))
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "/": operator.truediv,
+    "%": operator.mod,
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    "is": operator.eq,
+    "in": lambda item, items: item in items,
+    "not": operator.not_,
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "min": min,
+    "max": max,
+}
+
+
+def evaluate(expression: Expression, member: Member) -> Any:
+    """Return the expression's value on one rank, or :data:`UNKNOWN`."""
+    name, operands = expression
+    if name == "constant":
+        return operands[0]
+    if name in Member._fields:
+        return getattr(member, name)
+    if name == "initialized":
+        return member.launcher != "single"
+    if name == "environment":
+        return _from_environment(operands[0], operands[1], member)
+    if name == "environment_has":
+        known = operands[0] in LAUNCH_VARIABLES
+        return operands[0] in member.environment() if known else UNKNOWN
+    function = _OPERATORS.get(name)
+    if function is None:
+        return UNKNOWN
+    values = [evaluate(operand, member) for operand in operands]
+    if any(value is UNKNOWN for value in values):
+        return UNKNOWN
+    try:
+        return function(*values)
+    except (ArithmeticError, TypeError, ValueError):
+        return UNKNOWN
+
+
+def _from_environment(name: str, default: Expression | None, member: Member) -> Any:
+    if name not in LAUNCH_VARIABLES:
+        return UNKNOWN
+    value = member.environment().get(name)
+    if value is not None:
+        return value
+    return UNKNOWN if default is None else evaluate(default, member)
