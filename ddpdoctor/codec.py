@@ -50,7 +50,11 @@ def encode(value: object) -> Any:
         return value
     name = type(value).__name__
     if isinstance(value, Record):
-        given = {field: encode(item) for field, item in value.__dict__.items() if item != getattr(type(value), field, _ABSENT)}
+        given = {
+            field: encode(item)
+            for field, item in value.__dict__.items()
+            if item != getattr(type(value), field, _ABSENT)
+        }
         return {"is": name, **given}
     if name in TUPLES:
         defaults = value._field_defaults  # type: ignore[attr-defined]

@@ -122,13 +122,17 @@ def assume(condition: Condition, formula: Formula) -> Condition | None:
     if isinstance(formula, Literal):
         return _assume_literal(condition, formula)
     if isinstance(formula, AllOf):
-        result: Condition | None = condition
-        for part in formula.parts:
-            result = assume(result, part)
-            if result is None:
-                return None
-        return result
+        return _assume_all(condition, formula.parts)
     return _assume_any(condition, formula)
+
+
+def _assume_all(condition: Condition, parts: Iterable[Part]) -> Condition | None:
+    for part in parts:
+        added = assume(condition, part)
+        if added is None:
+            return None
+        condition = added
+    return condition
 
 
 def _assume_literal(condition: Condition, literal: Literal) -> Condition | None:
@@ -168,12 +172,7 @@ def together(first: Condition, second: Condition) -> Condition | None:
     """Return the condition under which both hold, or ``None`` when they cannot hold together."""
     if len(first) < len(second):
         first, second = second, first
-    result: Condition | None = first
-    for part in second:
-        result = assume(result, part)
-        if result is None:
-            return None
-    return result
+    return _assume_all(first, second)
 
 
 def compatible(first: Condition, second: Condition) -> bool:

@@ -16,7 +16,7 @@ from ddpdoctor.record import Record
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
 MAIN = "main"
-"""The process that runs the script itself; those it starts are ``child 0``, ``child 1`` … by the place of their start."""
+"""The process that runs the script itself; those it starts are ``child 0``, ``child 1`` … by the place of the start."""
 
 
 class Loop(Record):
@@ -30,7 +30,8 @@ class Loop(Record):
 
 class Within(NamedTuple):
     """A block that an event is in: ``try``, ``except``, ``finally``, ``with``, ``atexit``, ``no_grad``, ``no_sync``,
-    ``join``, ``autocast`` or ``worker`` (code that runs in a loader's worker process)."""
+    ``join``, ``autocast`` or ``worker`` (code that runs in a loader's worker process).
+    """
 
     kind: str
     place: Place
@@ -137,7 +138,8 @@ class DeviceSelected(Event):
 
 class DeviceUsed(Event):
     """P O: tensors, a module, a wrapper or a checkpoint go to a device: ``by`` which call; ``index`` is ``None`` when
-    the call names no index and so takes the current device."""
+    the call names no index and so takes the current device.
+    """
 
     index: Value | None
     by: str
@@ -217,7 +219,8 @@ class EpochEnded(Event):
 
 class Norm(NamedTuple):
     """A BatchNorm layer: its name in the model where known, its type, where it was made, whether it trains, and (O)
-    how many values a channel it saw on a rank in its last training forward."""
+    how many values a channel it saw on a rank in its last training forward.
+    """
 
     name: str
     type: str
@@ -227,8 +230,9 @@ class Norm(NamedTuple):
 
 
 class SyncBatchNormConverted(Event):
-    """P O: ``convert_sync_batchnorm`` is called. ``wrapped``: on an already wrapped model. ``kept``: its return value is
-    used. ``root``: the model itself is a BatchNorm, so that only the return value is converted."""
+    """P O: ``convert_sync_batchnorm`` is called. ``wrapped``: on an already wrapped model. ``kept``: its return value
+    is used. ``root``: the model itself is a BatchNorm, so that only the return value is converted.
+    """
 
     model: Value
     wrapped: bool = False
@@ -253,7 +257,8 @@ class ModelWrapped(Event):
 
 class LayoutChanged(Event):
     """P: the memory layout of a wrapped model's parameters is changed after the wrap, or a gradient is preset to a
-    layout of its own (``what``)."""
+    layout of its own (``what``).
+    """
 
     model: Value
     what: str
@@ -261,7 +266,8 @@ class LayoutChanged(Event):
 
 class Forward(Event):
     """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
-    around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded."""
+    around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded.
+    """
 
     model: Value
     via: str
@@ -270,8 +276,10 @@ class Forward(Event):
 
 
 class Backward(Event):
-    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``. O: ``reduced``
-    says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got gradients without."""
+    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``.
+    O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
+    gradients without.
+    """
 
     forwards: tuple[int, ...] = ()
     reduced: bool | None = None
@@ -282,8 +290,8 @@ class ParameterSeen(NamedTuple):
     """What one backward did to one parameter: sizes and strides in elements, ``bytes`` of its gradient.
 
     ``raw`` are the strides of the gradient as autograd delivered it, ``grad`` as DDP's reducer found it, ``view`` those
-    of its slot in the bucket; ``copied`` whether autograd cloned it into another layout; ``warned`` whether DDP said that
-    its strides do not match.
+    of its slot in the bucket; ``copied`` whether autograd cloned it into another layout; ``warned`` whether DDP said
+    that its strides do not match.
     """
 
     name: str
@@ -363,7 +371,8 @@ class FileUsed(Event):
 
 class Raised(Event):
     """O: an exception left the user's code on a rank (or a signal ended it). ``ours`` when the innermost frame is the
-    tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone."""
+    tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone.
+    """
 
     type: str
     message: str
@@ -382,7 +391,8 @@ class Trial(Event):
 
 class FrameworkOwns(Event):
     """P O: a framework takes over part of the job: ``duties`` among ``group``, ``sampler``, ``epoch``, ``wrap``,
-    ``device``, ``save``, ``launch``."""
+    ``device``, ``save``, ``launch``.
+    """
 
     name: str
     duties: frozenset[str]

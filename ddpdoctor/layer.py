@@ -10,7 +10,8 @@ LAYERS = (SOURCE, MODEL, PROBE)
 
 class LayerState(Record):
     """What became of a layer: ``checked``, ``not-run`` or ``failed``, with the reason in one line for the latter two,
-    and in ``details`` what a reader should know (what was redirected, what was put in the place of data)."""
+    and in ``details`` what a reader should know (what was redirected, what was put in the place of data).
+    """
 
     state: str
     reason: str | None = None

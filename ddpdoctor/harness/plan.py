@@ -13,8 +13,8 @@ class Plan(Record):
     ``style`` is ``spawn`` (the script starts its ranks itself: one process is started), ``torchrun`` (one process a
     rank, with torchrun's variables) or ``single``. ``layers`` are the layers the run serves: with ``model`` alone it
     stops at the first optimiser step, with ``probe`` after ``steps`` optimiser steps an epoch in ``epochs`` epochs.
-    ``timeout`` is in seconds, for the whole run. ``backend`` is ``auto``, ``redirect`` (CUDA and NCCL calls go to the CPU
-    and gloo) or ``native`` (they are left alone).
+    ``timeout`` is in seconds, for the whole run. ``backend`` is ``auto``, ``redirect`` (CUDA and NCCL calls go to the
+    CPU and gloo) or ``native`` (they are left alone).
     """
 
     script: str  # absolute
