@@ -1,0 +1,76 @@
+"""What a check-up is asked (a request) and what it brings home (a report)."""
+
+from collections.abc import Mapping
+
+from ddpdoctor.finding import Finding, Severity
+from ddpdoctor.layer import LayerState
+from ddpdoctor.record import Record
+
+
+class Configuration(Record):
+    """What ``[tool.ddpdoctor]`` says, with what the command line said instead put over it.
+
+    ``select`` is ``None`` for every check. ``fail_on`` is ``None`` for never. ``file`` is the pyproject.toml that it
+    was read from (absolute), and ``ignored_there`` maps the checks that this file ignores to the line that says so; it
+    is empty where the command line said which checks to ignore.
+    """
+
+    select: frozenset[str] | None = None
+    ignore: frozenset[str] = frozenset()
+    fail_on: Severity | None = Severity.WARNING
+    run: bool = True
+    ranks: int = 2
+    steps: int = 3
+    timeout: float = 120.0  # seconds, for one run
+    file: str | None = None
+    ignored_there: Mapping[str, int] = {}
+
+    def wants(self, check: str) -> bool:
+        """Whether a check is to be reported."""
+        return (self.select is None or check in self.select) and check not in self.ignore
+
+
+class Request(Record):
+    """What is to be checked, and how far.
+
+    ``paths`` are the files: absolute, each once; a folder that was named is already the Python files in it, and ``-``
+    alone is the standard input. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
+    layers (a probe includes the model layer); without them and without ``source_only`` the model layer runs where it
+    can, unless ``withheld`` says in one line why it must not (several files were named, for instance).
+    """
+
+    paths: tuple[str, ...]
+    directory: str  # the working directory, absolute
+    arguments: tuple[str, ...] = ()
+    source_only: bool = False
+    run: bool = False
+    probe: bool = False
+    withheld: str | None = None
+    backend: str = "auto"
+    configuration: Configuration = Configuration()
+
+
+class Target(Record):
+    """One file that was checked: its path as shown, and what each layer did."""
+
+    path: str  # relative to the working directory, with /
+    layers: Mapping[str, LayerState]
+
+
+class Report(Record):
+    """What a check-up found. ``faults`` are our own internal ones, a line each."""
+
+    version: str
+    targets: tuple[Target, ...]
+    findings: tuple[Finding, ...]
+    faults: tuple[str, ...] = ()
+
+
+class Voice:
+    """What a check-up says while it works. This one is silent."""
+
+    def progress(self, words: str) -> None:
+        """Say what is being done now; the next words take the place of these."""
+
+    def notice(self, line: str) -> None:
+        """Say one line that stays."""
