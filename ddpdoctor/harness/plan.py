@@ -15,6 +15,11 @@ class Plan(Record):
     stops at the first optimiser step, with ``probe`` after ``steps`` optimiser steps an epoch in ``epochs`` epochs.
     ``timeout`` is in seconds, for the whole run. ``backend`` is ``auto``, ``redirect`` (CUDA and NCCL calls go to the
     CPU and gloo) or ``native`` (they are left alone).
+
+    ``containment`` is ``auto`` or forces one way to protect the user's files: ``overlay`` (as root where that works,
+    else in a user namespace), ``rootless`` (the overlay in a user namespace in any case), ``copy`` (a throw-away copy
+    under Landlock) or ``sandbox`` (the same under macOS's sandbox-exec). ``memory`` is the number of bytes that the run
+    may use; ``None`` stands for what the machine has to spare.
     """
 
     script: str  # absolute
@@ -27,6 +32,8 @@ class Plan(Record):
     epochs: int = 2
     timeout: float = 120.0
     backend: str = "auto"
+    containment: str = "auto"
+    memory: int | None = None
 
 
 class Observation(Record):
