@@ -29,23 +29,30 @@ class Configuration(Record):
         """Whether a check is to be reported."""
         return (self.select is None or check in self.select) and check not in self.ignore
 
+    def asks(self, check: str) -> bool:
+        """Whether a check is to be asked: those to be reported, and those that the file ignores (needlessly?)."""
+        return self.wants(check) or (check in self.ignored_there and (self.select is None or check in self.select))
+
 
 class Request(Record):
     """What is to be checked, and how far.
 
     ``paths`` are the files: absolute, each once; a folder that was named is already the Python files in it, and ``-``
-    alone is the standard input. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
+    alone is ``standard_input``. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
     layers (a probe includes the model layer); without them and without ``source_only`` the model layer runs where it
     can, unless ``withheld`` says in one line why it must not (several files were named, for instance).
+    ``whole_project`` says that the paths cover the whole folder of the configuration's file.
     """
 
     paths: tuple[str, ...]
     directory: str  # the working directory, absolute
+    standard_input: bytes = b""
     arguments: tuple[str, ...] = ()
     source_only: bool = False
     run: bool = False
     probe: bool = False
     withheld: str | None = None
+    whole_project: bool = False
     backend: str = "auto"
     configuration: Configuration = Configuration()
 

@@ -48,6 +48,19 @@ def load(name: str) -> Check:
     return check
 
 
+def page(name: str) -> str:
+    """Return a check's page: what it finds, why it matters, when it is fine.
+
+    Raises RegistryError when it has none.
+    """
+    file = os.path.join(folder(), name.replace("-", "_"), "README.md")
+    try:
+        with open(file, encoding="utf-8") as stream:
+            return stream.read()
+    except OSError as error:
+        raise RegistryError(f"the check {name!r} has no page: {error}") from error
+
+
 def triggered(kinds: Iterable[str], layer: str) -> Iterator[Check]:
     """Import and yield the checks of a layer that any of the given kinds of event triggers."""
     present = frozenset(kinds)

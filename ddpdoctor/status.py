@@ -1,4 +1,4 @@
-"""The exit statuses."""
+"""The exit statuses, and the error that wrong usage is."""
 
 import enum
 
@@ -11,3 +11,11 @@ class Status(enum.IntEnum):
     USAGE = 2  # wrong usage, with one line that says what to do
     NOT_RUN = 3  # a layer that was asked for could not run, or an internal fault
     INTERRUPTED = 130
+
+
+FAIL_ON = ("error", "warning", "note", "never")
+"""What can make the status FINDINGS: findings of at least a severity, or none ever."""
+
+
+class MisuseError(ValueError):
+    """The command line or the configuration asks for what cannot be done; the message is one line."""

@@ -1,1 +1,31 @@
-"""Turns a report into text, one file a format."""
+"""Turns a report into the text of one of its formats."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ddpdoctor.checkup import Report, Request
+    from ddpdoctor.report.words import Style
+
+FORMATS = ("text", "json", "github")
+
+
+def render(report: "Report", request: "Request", form: str, style: "Style", environment: Mapping[str, str]) -> str:
+    """Return the whole report in a format, ending in a newline."""
+    from ddpdoctor.lines import Lines
+    from ddpdoctor.report.shown import Paths, prepare
+
+    lines = Lines(request.standard_input)
+    if form == "github":
+        from ddpdoctor.report import github
+
+        paths = Paths(github.root(request.directory, environment))
+        return github.render(report, prepare(report.findings, paths, lines))
+    shown = prepare(report.findings, Paths(request.directory), lines)
+    if form == "json":
+        from ddpdoctor.report import json
+
+        return json.render(report, shown)
+    from ddpdoctor.report import text
+
+    return text.render(report, shown, style, source_only=request.source_only)

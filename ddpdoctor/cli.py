@@ -1,0 +1,169 @@
+"""The commands."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ddpdoctor import __version__, streams
+from ddpdoctor.report import FORMATS
+from ddpdoctor.status import FAIL_ON, MisuseError, Status
+
+
+class Commands(click.Group):
+    """The commands, and what becomes of their errors: one line and an exit status each."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments begin with.
+
+        Raises MisuseError for a script in the place of a command, and for an unknown command.
+        """
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            if os.path.exists(args[0]):
+                raise MisuseError(f"unknown command '{args[0]}'; to check it: ddpdoctor check {args[0]}")
+            from ddpdoctor import names
+
+            raise MisuseError(names.unknown("command", args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and return the exit status."""
+        try:
+            return super().invoke(ctx)
+        except MisuseError as error:
+            streams.say(str(error))
+            return Status.USAGE
+        except streams.OutputError as error:
+            streams.say(str(error))
+        except KeyboardInterrupt:
+            streams.say("interrupted", after_echo=True)
+            return Status.INTERRUPTED
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as error:  # whatever it is, it is our fault, and a gate must not pass
+            streams.say(internal_fault(error))
+        return Status.NOT_RUN
+
+
+class ScriptCommand(click.Command):
+    """A command that takes what stands after ``--`` as the script's arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands before ``--`` and keep the rest."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta["arguments"] = tuple(args[at + 1 :])
+        try:
+            return super().parse_args(ctx, args[:at])
+        except click.NoSuchOption as error:
+            raise click.UsageError(f"{error.format_message()} The script's own arguments go after --", ctx) from None
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the pieces of the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- SCRIPT ARGS]"]
+
+
+@click.group(cls=Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ddpdoctor", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Diagnose PyTorch DistributedDataParallel training: what a script will do, and what it does."""
+
+
+@commands.command(cls=ScriptCommand)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--source-only", is_flag=True, help="Only read the source: never run it.")
+@click.option("--run", is_flag=True, help="Insist on the model layer: run to the first optimiser step.")
+@click.option("--probe", is_flag=True, help="Also run two or more ranks for a few steps and two epochs.")
+@click.option("--ranks", type=click.IntRange(2), metavar="N", help="Ranks to run.  [default: 2]")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Optimiser steps an epoch.  [default: 3]")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for the run.  [default: 120]"
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Default: text.")
+@click.option("--output", metavar="FILE", help="Write the report to a file.")
+@click.option("--select", multiple=True, metavar="CHECK,...", help="Only these checks.")
+@click.option("--ignore", multiple=True, metavar="CHECK,...", help="All but these checks.")
+@click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1.  [default: warning]")
+@click.pass_context
+def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str | None, **options: Any) -> Status:
+    """Check training scripts: files, folders, notebooks, or - for the standard input.
+
+    The source is read. A single script that wraps a model is also run to its first optimiser step, contained: nothing
+    outside a folder of the run's own changes. --source-only only reads, --probe runs for longer.
+
+    Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage, 3 what was asked for could not be run,
+    130 interrupted.
+    """
+    from ddpdoctor import engine, gate, report
+    from ddpdoctor.progress import Spoken
+    from ddpdoctor.report.words import style_of
+    from ddpdoctor.request import build
+
+    if output is not None:
+        streams.expect_writable(output)
+    request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, os.getcwd(), os.environ)
+    voice = Spoken(sys.stderr)
+    try:
+        found = gate.certain_enough(engine.check(request, voice))
+    finally:
+        voice.clear()
+    for fault in found.faults:
+        streams.say(f"internal fault: {fault}")
+    status = gate.status(found, request)
+    try:
+        style = style_of(None if output else sys.stdout, os.environ)
+        streams.deliver(report.render(found, request, form, style, os.environ), output)
+    except streams.OutputError as error:
+        streams.say(str(error))
+        return status or Status.NOT_RUN
+    return status
+
+
+@commands.command()
+@click.argument("name", metavar="CHECK")
+def explain(name: str) -> None:
+    """Say what a check finds, why it matters, when it is fine and how to mend it."""
+    from ddpdoctor import names, registry
+
+    if name not in registry.names():
+        raise MisuseError(names.unknown("check", name, registry.names()))
+    streams.write(registry.page(name))
+
+
+@commands.command("list")
+def list_checks() -> None:
+    """List all checks."""
+    from ddpdoctor import registry
+    from ddpdoctor.report import catalogue
+    from ddpdoctor.report.words import style_of
+
+    streams.write(catalogue.table(registry.rows(), style_of(sys.stdout, os.environ)))
+
+
+def internal_fault(error: Exception) -> str:
+    """Return one line that names an error of our own, and where it is from."""
+    if os.environ.get("DDPDOCTOR_TRACEBACK"):
+        sys.excepthook(type(error), error, error.__traceback__)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
+    return f"internal fault: {type(error).__name__}: {error}{where}; DDPDOCTOR_TRACEBACK=1 shows more"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit status."""
+    streams.open_missing()
+    try:
+        return int(commands.main(arguments, "ddpdoctor", standalone_mode=False) or Status.CLEAN)
+    except click.ClickException as error:
+        help_of = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "ddpdoctor"
+        message = error.format_message().rstrip(".")
+        streams.say(f"{message[0].lower()}{message[1:]} (see {help_of} --help)")
+        return Status.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        streams.say("interrupted")
+        return Status.INTERRUPTED

@@ -1,0 +1,159 @@
+"""Ignore comments: finds them in the user's files, takes away what they ignore, and reports those that ignore nothing.
+
+``# ddpdoctor: ignore[check, ...]`` holds for findings on its line (any line of the finding's span), and
+``# ddpdoctor: ignore-file[check, ...]`` for the whole file, wherever in it the comment stands.
+"""
+
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ddpdoctor import registry
+from ddpdoctor.checkup import Configuration
+from ddpdoctor.finding import Fault, Finding, Fix, Severity
+from ddpdoctor.layer import LAYERS, SOURCE
+from ddpdoctor.lines import Lines
+from ddpdoctor.names import split, unknown
+from ddpdoctor.place import Place
+
+UNUSED = "unused-ignore"
+_COMMENT = re.compile(r"#\s*ddpdoctor:\s*(?P<kind>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<names>[^\]\n]*)\])?")
+
+
+class Ignore(NamedTuple):
+    """An ignore comment: where it stands, which checks it names, and whether it holds for the whole file."""
+
+    place: Place
+    names: tuple[str, ...]
+    whole_file: bool
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether a finding is at a place that this comment holds for."""
+        place = finding.fault.place
+        if place.file != self.place.file or finding.check not in self.names:
+            return False
+        return self.whole_file or place.covers(self.place)
+
+
+def sift(
+    findings: Iterable[Finding],
+    checked: Mapping[str, Collection[str]],
+    configuration: Configuration,
+    lines: Lines,
+    *,
+    whole_project: bool = False,
+) -> tuple[Finding, ...]:
+    """Return the findings that nothing ignores, and a note for every ignore that ignored nothing.
+
+    ``checked`` maps the files that were to be checked (absolute) to the layers that were checked there in full: only
+    their comments are judged, and only where every layer that could have found something was checked.
+    ``whole_project`` says that they are all of the files that the configuration holds for: then what it ignores is
+    judged too, provided that the checks that it ignores were asked (``Configuration.asks``).
+    """
+    found = tuple(findings)
+    files = dict.fromkeys((*checked, *(finding.fault.place.file for finding in found)))
+    comments = tuple(comment for file in files for comment in comments_in(file, lines))
+    kept: list[Finding] = []
+    used: set[tuple[Ignore | None, str]] = set()  # with no comment: by the configuration
+    for finding in found:
+        matching = [(comment, finding.check) for comment in comments if comment.covers(finding)]
+        used.update(matching)
+        if finding.check in configuration.ignore:
+            used.add((None, finding.check))
+        elif not matching:
+            kept.append(finding)
+    idle = [
+        fault
+        for comment in comments
+        for fault in _faults_of(comment, used, checked.get(comment.place.file), configuration)
+    ]
+    if whole_project and configuration.file is not None:
+        layers = frozenset(LAYERS).intersection(*map(frozenset, checked.values()))
+        idle.extend(
+            _idle(Place(configuration.file, line, end_line=line), name, "in the configuration")
+            for name, line in configuration.ignored_there.items()
+            if (None, name) not in used and _could_be_found_in(name, layers)
+        )
+    notes = [Finding(check=UNUSED, severity=Severity.NOTE, layer=SOURCE, fault=fault) for fault in idle]
+    if not configuration.wants(UNUSED):
+        return tuple(kept)
+    return (*kept, *(note for note in notes if not any(comment.covers(note) for comment in comments)))
+
+
+def _faults_of(
+    comment: Ignore,
+    used: Collection[tuple[Ignore | None, str]],
+    layers: Collection[str] | None,
+    configuration: Configuration,
+) -> Iterator[Fault]:
+    """Yield what is wrong with a comment in a file of which ``layers`` were checked (``None``: not to be checked)."""
+    if layers is None:
+        return
+    if not comment.names:
+        kind = "ignore-file" if comment.whole_file else "ignore"
+        yield Fault(
+            place=comment.place,
+            message="this comment names no check, so it ignores nothing",
+            fix=Fix(description=f"write {kind}[check-name]", safe=True),
+        )
+    for name in comment.names:
+        if name not in registry.names():
+            yield Fault(
+                place=comment.place, message=f"this comment ignores an {unknown('check', name, registry.names())}"
+            )
+        elif name == UNUSED or (comment, name) in used or not configuration.wants(name):
+            continue
+        elif _could_be_found_in(name, layers):
+            yield _idle(comment.place, name, "in this file" if comment.whole_file else "on this line")
+
+
+def _idle(place: Place, name: str, where: str) -> Fault:
+    return Fault(
+        place=place,
+        message=f"'{name}' is ignored {where}, but it finds nothing there",
+        fix=Fix(description=f"remove '{name}' from what is ignored {where}", safe=True),
+    )
+
+
+def _could_be_found_in(name: str, layers: Collection[str]) -> bool:
+    """Whether the layers that were checked are all of those in which a check finds faults by itself."""
+    check = registry.load(name)
+    finders = {SOURCE} if check.observe is None else set(check.layers) - (set() if check.predict else {SOURCE})
+    return finders <= set(layers)
+
+
+def comments_in(file: str, lines: Lines) -> tuple[Ignore, ...]:
+    """Return the ignore comments of a file."""
+    if "ddpdoctor:" not in lines.text(file):  # telling a comment from a string takes as long as parsing
+        return ()
+    return tuple(
+        Ignore(
+            Place(file, line, column, line, column + len(match.group()), cell),
+            split((match["names"] or "",)),
+            match["kind"] == "ignore-file",
+        )
+        for cell in lines.cells(file)
+        for line, column, match in _matches(lines.of(file, cell))
+    )
+
+
+def _matches(lines: list[str]) -> Iterator[tuple[int, int, "re.Match[str]"]]:
+    """Yield the line, the column (both from 1) and the match of every comment of ours in a text's lines.
+
+    In what comes after something that is no Python, a comment cannot be told from a string: it is taken for one.
+    """
+    if not any("ddpdoctor:" in line for line in lines):
+        return
+    read = 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
+            read = token.start[0]
+            if token.type == tokenize.COMMENT:
+                for match in _COMMENT.finditer(token.string):
+                    yield read, token.start[1] + match.start() + 1, match
+    except (SyntaxError, tokenize.TokenError):
+        for number, line in enumerate(lines[read:], read + 1):
+            for match in _COMMENT.finditer(line):
+                yield number, match.start() + 1, match

@@ -1,0 +1,75 @@
+"""The lines of the user's files that findings point to and ignore comments stand on, each file read once."""
+
+import io
+from typing import Any
+
+from ddpdoctor.place import Place
+from ddpdoctor.reader.source import decode
+
+STANDARD_INPUT = "-"
+
+
+class Lines:
+    """Gives the lines of files, counted as Python counts them; of a notebook, those of its cells."""
+
+    def __init__(self, standard_input: bytes = b"") -> None:
+        self._contents = {STANDARD_INPUT: standard_input}
+        self._lines: dict[tuple[str, int | None], list[str]] = {}
+
+    def text(self, file: str) -> str:
+        """Return a file's text; empty when it cannot be read. Undecodable bytes are replaced."""
+        content = self._contents.get(file)
+        if content is None:
+            try:
+                with open(file, "rb") as stream:
+                    content = stream.read()
+            except (OSError, ValueError):
+                content = b""
+            self._contents[file] = content
+        return decode(content)[0]
+
+    def cells(self, file: str) -> list[int | None]:
+        """Return the cells that hold code; ``[None]`` for a file that is no notebook."""
+        if not is_notebook(file):
+            return [None]
+        return [number for number, cell in enumerate(self._notebook(file)) if cell.get("cell_type") == "code"]
+
+    def of(self, file: str, cell: int | None = None) -> list[str]:
+        """Return the lines of a file or of one cell, without their ends."""
+        known = self._lines.get((file, cell))
+        if known is None:
+            text = self.text(file) if cell is None else self._cell(file, cell)
+            known = self._lines[file, cell] = io.StringIO(text, newline=None).read().split("\n")
+        return known
+
+    def at(self, place: Place) -> str:
+        """Return the line that a place begins on; empty when there is none."""
+        lines = self.of(place.file, place.cell)
+        return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+
+    def span(self, place: Place) -> Place:
+        """Return the place with its columns and end: an observed one knows only its line, and gets the whole of it."""
+        if place.column:
+            return place if place.end_line else place._replace(end_line=place.line, end_column=place.column + 1)
+        line = self.at(place).rstrip()
+        column = len(line) - len(line.lstrip()) + 1
+        return place._replace(column=column, end_line=place.line, end_column=max(len(line), column) + 1)
+
+    def _cell(self, file: str, cell: int) -> str:
+        cells = self._notebook(file)
+        source = cells[cell].get("source", "") if cell < len(cells) else ""
+        return source if isinstance(source, str) else "".join(source)
+
+    def _notebook(self, file: str) -> list[dict[str, Any]]:
+        import json
+
+        try:
+            cells = json.loads(self.text(file))["cells"]
+        except (ValueError, KeyError, TypeError):
+            return []
+        return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []
+
+
+def is_notebook(file: str) -> bool:
+    """Whether a path names a Jupyter notebook."""
+    return file.endswith(".ipynb")

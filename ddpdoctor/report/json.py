@@ -1,0 +1,63 @@
+"""The report as JSON: a stable form; ``schema`` rises with every change that can break a reader of it."""
+
+import json
+from typing import Any
+
+from ddpdoctor.checkup import Report
+from ddpdoctor.layer import LAYERS, LayerState
+from ddpdoctor.report.shown import Shown
+from ddpdoctor.report.summary import count
+
+SCHEMA = 1
+
+
+def render(report: Report, findings: tuple[Shown, ...]) -> str:
+    """Return the report as one JSON document, in ASCII."""
+    document = {
+        "schema": SCHEMA,
+        "version": report.version,
+        "targets": [
+            {
+                "path": target.path,
+                "layers": {name: _layer(target.layers[name]) for name in LAYERS if name in target.layers},
+            }
+            for target in report.targets
+        ],
+        "findings": [_finding(each) for each in findings],
+        "summary": count(findings)._asdict(),
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _layer(state: LayerState) -> dict[str, Any]:
+    data: dict[str, Any] = {"state": state.state}
+    if state.reason is not None:
+        data["reason"] = state.reason
+    if state.details:
+        data["details"] = list(state.details)
+    return data
+
+
+def _finding(shown: Shown) -> dict[str, Any]:
+    spot = shown.spot
+    return {
+        "check": shown.check,
+        "severity": shown.severity,
+        "confidence": shown.confidence,
+        "message": shown.message,
+        "subject": shown.subject,
+        "file": spot.file,
+        "line": spot.line,
+        "column": spot.column,
+        "end_line": spot.end_line,
+        "end_column": spot.end_column,
+        "cell": spot.cell,
+        "places": [
+            {"file": note.spot.file, "line": note.spot.line, "cell": note.spot.cell, "label": note.text}
+            for note in shown.notes
+        ],
+        "layer": shown.layer,
+        "verdict": shown.outcome and shown.outcome._asdict(),
+        "fix": shown.fix and {"safe": shown.fix.safe, "description": shown.fix.description},
+        "fingerprint": shown.fingerprint,
+    }

@@ -1,0 +1,51 @@
+"""The table of what each layer did and why one did not."""
+
+from ddpdoctor.checkup import Report
+from ddpdoctor.layer import LAYERS, LayerState
+from ddpdoctor.report.summary import plural
+from ddpdoctor.report.words import Style, printable
+
+NARROWEST = 30
+"""The columns that the table's last column has at least, whatever the terminal's width."""
+
+
+def table(report: Report, style: Style) -> str:
+    """Return the table: a row for each layer and state, with the file or how many files it was so for."""
+    from tabulate import tabulate
+
+    headers = ["layer", "state", "file", "what was done, or why not"]
+    rows = [[layer, state.state, files, _said(state)] for layer, state, files in _grouped(report)]
+    if len(report.targets) == 1:
+        headers, rows = [*headers[:2], headers[3]], [[*row[:2], row[3]] for row in rows]
+    taken = sum(max(map(len, column)) + 2 for column in list(zip(headers, *rows, strict=True))[:-1])
+    room = style if style.width is None else style._replace(width=max(style.width - taken, NARROWEST))
+    for row in rows:
+        row[-1] = "\n".join(line for text in row[-1].split("\n") for line in room.wrapped(text, rest=2))
+    return tabulate(rows, headers, tablefmt="simple", disable_numparse=True)
+
+
+def shortcomings(report: Report) -> list[str]:
+    """Return a line for each layer that was not checked, without a table."""
+    return [
+        f"{layer}: {state.state} ({files}): {_said(state)}"
+        for layer, state, files in _grouped(report)
+        if state.state != "checked"
+    ]
+
+
+def _said(state: LayerState) -> str:
+    return "\n".join(printable(line) for line in (state.reason, *state.details) if line)
+
+
+def _grouped(report: Report) -> list[tuple[str, LayerState, str]]:
+    """Return each layer's states, and the file or the number of files that it was in that state for."""
+    groups: dict[tuple[str, str, str], tuple[LayerState, list[str]]] = {}
+    for layer in LAYERS:
+        for target in report.targets:
+            if layer in target.layers:
+                state = target.layers[layer]
+                groups.setdefault((layer, state.state, _said(state)), (state, []))[1].append(target.path)
+    return [
+        (key[0], state, paths[0] if len(paths) == 1 else plural(len(paths), "file"))
+        for key, (state, paths) in groups.items()
+    ]

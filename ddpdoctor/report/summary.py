@@ -1,0 +1,59 @@
+"""How many findings of which kind there are, as numbers and in words."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ddpdoctor.report.shown import Shown
+
+
+class Counts(NamedTuple):
+    """Findings by severity, without the refuted ones, and by what a run said of them."""
+
+    error: int
+    warning: int
+    note: int
+    confirmed: int
+    refuted: int
+    not_reached: int
+
+
+def count(findings: Iterable[Shown]) -> Counts:
+    """Return how many findings there are of each kind."""
+    all_of_them = tuple(findings)
+    states = [shown.outcome.state for shown in all_of_them if shown.outcome is not None]
+    severities = [shown.severity for shown in all_of_them if not shown.refuted]
+    return Counts(
+        *(severities.count(severity) for severity in ("error", "warning", "note")),
+        *(states.count(state) for state in ("confirmed", "refuted", "not-reached")),
+    )
+
+
+def sentence(findings: tuple[Shown, ...], files: int) -> str:
+    """Return the summary in one line."""
+    counts = count(findings)
+    kinds = [
+        plural(number, kind)
+        for number, kind in ((counts.error, "error"), (counts.warning, "warning"), (counts.note, "note"))
+        if number
+    ]
+    line = f"{join(kinds) or 'No findings'} in {plural(files, 'file')}"
+    states = [
+        f"{number} {state}"
+        for number, state in (
+            (counts.confirmed, "confirmed"),
+            (counts.not_reached, "not reached"),
+            (counts.refuted, "refuted and not counted"),
+        )
+        if number
+    ]
+    return f"{line}; the run: {join(states)}." if states else f"{line}."
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def join(words: list[str]) -> str:
+    """Return words as a list in a sentence."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

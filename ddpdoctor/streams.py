@@ -1,0 +1,93 @@
+"""Writes to the standard streams, whatever they are: closed, a pipe that nobody reads, or not Unicode."""
+
+import os
+import sys
+
+from ddpdoctor.status import MisuseError
+
+
+class OutputError(OSError):
+    """The output cannot be written; the message is one line."""
+
+
+def open_missing() -> None:
+    """Give the standard descriptors that are closed to the null device.
+
+    Otherwise the next file that is opened becomes the standard output of every process that is started.
+    """
+    try:
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:  # it takes the lowest free number
+            pass
+        os.close(descriptor)
+    except OSError:
+        return
+
+
+def say(line: str, *, after_echo: bool = False) -> None:
+    """Write one line to the standard error, if there is one.
+
+    ``after_echo`` says that a terminal has just shown the ``^C`` of an interrupt.
+    """
+    stream = sys.stderr
+    if stream is None:
+        return
+    try:
+        start = "\n" if after_echo and stream.isatty() else ""
+        stream.write(f"{start}ddpdoctor: {' '.join(line.split())}\n")
+        stream.flush()
+    except (OSError, ValueError):
+        _silence(2)
+
+
+def expect_writable(file: str) -> None:
+    """Ask whether a file can be written, before any work is done for it.
+
+    Raises MisuseError.
+    """
+    folder = os.path.dirname(file) or "."
+    if not os.path.isdir(folder):
+        raise MisuseError(f"--output: there is no folder '{folder}'")
+    if os.path.isdir(file):
+        raise MisuseError(f"--output: '{file}' is a folder")
+    if not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        raise MisuseError(f"--output: '{file}' cannot be written: permission denied")
+
+
+def deliver(text: str, file: str | None) -> None:
+    """Write to a file, or to the standard output where none is given.
+
+    Raises OutputError.
+    """
+    if file is None:
+        write(text)
+        return
+    try:
+        with open(file, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise OutputError(f"'{file}' cannot be written: {error.strerror}") from error
+
+
+def write(text: str) -> None:
+    """Write to the standard output; what its encoding does not have is escaped, and a reader that left is no fault.
+
+    Raises OutputError.
+    """
+    stream = sys.stdout
+    if stream is None:
+        raise OutputError("the standard output is closed")
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        _silence(1)
+    except OSError as error:
+        _silence(1)
+        raise OutputError(f"the standard output cannot be written: {error.strerror}") from error
+
+
+def _silence(descriptor: int) -> None:
+    """Let nothing that is still buffered be complained about at exit."""
+    with open(os.devnull, "wb") as null:
+        os.dup2(null.fileno(), descriptor)

@@ -1,0 +1,84 @@
+"""Which files the paths of a command line mean, and whether the one script among them may be run unasked."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ddpdoctor.lines import STANDARD_INPUT, is_notebook
+from ddpdoctor.status import MisuseError
+
+SUFFIXES = (".py", ".ipynb")
+PASSED_OVER = frozenset(
+    {"__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv"}
+)
+"""Folders that hold no code of the project's own, besides the hidden ones and virtual environments."""
+
+
+class Chosen(NamedTuple):
+    """The files to check (absolute, each once), and why they are only to be read: ``None`` for a single script."""
+
+    files: tuple[str, ...]
+    only_read: str | None
+
+
+def choose(paths: Iterable[str], directory: str) -> Chosen:
+    """Return the files that paths mean, as seen from a working directory.
+
+    Raises MisuseError for a path that is not there, for a folder without Python, and for ``-`` beside others.
+    """
+    given = tuple(paths)
+    if STANDARD_INPUT in given:
+        if len(set(given)) > 1:
+            raise MisuseError("'-' (the standard input) cannot be checked together with other paths")
+        return Chosen((STANDARD_INPUT,), "the standard input is only read")
+    files: dict[str, None] = {}
+    folders = False
+    for path in given:
+        full = os.path.abspath(os.path.join(directory, path))
+        if os.path.isdir(full):
+            folders = True
+            found = tuple(python_files(full))
+            if not found:
+                raise MisuseError(f"there is no Python file in the folder '{path}'")
+            files.update(dict.fromkeys(found))
+        elif os.path.isfile(full):
+            if not os.access(full, os.R_OK):
+                raise MisuseError(f"'{path}' cannot be read: permission denied")
+            files[full] = None
+        else:
+            raise MisuseError(f"'{path}' is not a file" if os.path.exists(full) else f"there is no file '{path}'")
+    return Chosen(tuple(files), _only_read(tuple(files), folders=folders))
+
+
+def _only_read(files: tuple[str, ...], *, folders: bool) -> str | None:
+    if folders:
+        return "a folder was named: only a single script is run"
+    if len(files) > 1:
+        return "several files were named: only a single script is run"
+    if is_notebook(files[0]):
+        return "a notebook is only read"
+    return None
+
+
+def python_files(folder: str) -> Iterator[str]:
+    """Yield the Python files and notebooks of a folder, sorted; links to folders are not followed."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if _is_project_folder(here, name))
+        for name in sorted(files):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield os.path.join(here, name)
+
+
+def _is_project_folder(parent: str, name: str) -> bool:
+    if name.startswith(".") or name in PASSED_OVER:
+        return False
+    return not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))
+
+
+def forbidden_unasked(environment: Mapping[str, str]) -> str | None:
+    """Return what in the environment forbids running a script that nobody asked to be run, or ``None``."""
+    if environment.get("DDPDOCTOR_SOURCE_ONLY", "0") not in ("", "0"):
+        return "DDPDOCTOR_SOURCE_ONLY is set: --run runs it all the same"
+    if environment.get("PRE_COMMIT"):
+        return "a pre-commit hook only reads: --run runs it all the same"
+    return None
