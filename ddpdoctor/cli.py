@@ -12,6 +12,9 @@ from ddpdoctor.report import FORMATS
 from ddpdoctor.status import FAIL_ON, MisuseError, Status
 
 
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
 class Commands(click.Group):
     """The commands, and what becomes of their errors: one line and an exit status each."""
 
@@ -66,13 +69,13 @@ class ScriptCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- SCRIPT ARGS]"]
 
 
-@click.group(cls=Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, no_args_is_help=False, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="ddpdoctor", message="%(prog)s %(version)s")
 def commands() -> None:
     """Diagnose PyTorch DistributedDataParallel training: what a script will do, and what it does."""
 
 
-@commands.command(cls=ScriptCommand)
+@commands.command(cls=ScriptCommand, short_help="Check training scripts.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--source-only", is_flag=True, help="Only read the source: never run it.")
 @click.option("--run", is_flag=True, help="Insist on the model layer: run to the first optimiser step.")
@@ -97,14 +100,18 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage, 3 what was asked for could not be run,
     130 interrupted.
     """
-    from ddpdoctor import engine, gate, report
-    from ddpdoctor.progress import Spoken
-    from ddpdoctor.report.words import style_of
     from ddpdoctor.request import build
 
     if output is not None:
         streams.expect_writable(output)
     request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, os.getcwd(), os.environ)
+    if request.paths == ("-",):
+        request = request.with_(standard_input=streams.read())
+
+    from ddpdoctor import engine, gate, report
+    from ddpdoctor.progress import Spoken
+    from ddpdoctor.report.words import style_of
+
     voice = Spoken(sys.stderr)
     try:
         found = gate.certain_enough(engine.check(request, voice))
@@ -122,7 +129,7 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     return status
 
 
-@commands.command()
+@commands.command(short_help="Say what a check finds and how to mend it.")
 @click.argument("name", metavar="CHECK")
 def explain(name: str) -> None:
     """Say what a check finds, why it matters, when it is fine and how to mend it."""

@@ -100,13 +100,15 @@ def _configuration(
 
 def _line_of(name: str, text: str) -> int:
     """Return the line (from 1) on which the ``ignore`` of the configuration names a check."""
-    in_table = in_ignore = False
+    sought = [
+        r"""\btool\b.*\bddpdoctor\b|^\s*["']?ddpdoctor["']?\s*[.=]""",
+        r"\bignore\s*=",
+        f"[\"']{re.escape(name)}[\"']",
+    ]
     for number, line in enumerate(text.splitlines(), 1):
-        in_table = in_table or re.match(r"\s*\[?\s*tool\b.*ddpdoctor", line) is not None
-        in_ignore = in_ignore or (
-            in_table and re.match(r"\s*[\w.\"' ]*\bignore\s*=|.*[{,]\s*ignore\s*=", line) is not None
-        )
-        if in_ignore and re.search(f"[\"']{re.escape(name)}[\"']", line):
+        while sought and re.search(sought[0], line):
+            del sought[0]
+        if not sought:
             return number
     return 1
 

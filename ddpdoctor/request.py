@@ -24,9 +24,9 @@ def build(
     if insisted and options["source_only"]:
         raise MisuseError(f"--source-only and {insisted} contradict each other: leave one out")
     if insisted and chosen.only_read:
-        raise MisuseError(f"{insisted} needs exactly one script: {chosen.only_read}")
+        raise MisuseError(f"{insisted} needs exactly one script, but {chosen.only_read}")
     if options["arguments"] and chosen.only_read:
-        raise MisuseError(f"the arguments after -- need exactly one script: {chosen.only_read}")
+        raise MisuseError(f"the arguments after -- need exactly one script, but {chosen.only_read}")
     folders = _folders(paths, directory)
     configuration = _overridden(config.load(_common(folders, directory), registry.names), options)
     forbidden = None if configuration.run else "run = false in the configuration: --run runs it all the same"

@@ -1,4 +1,4 @@
-"""Writes to the standard streams, whatever they are: closed, a pipe that nobody reads, or not Unicode."""
+"""Uses the standard streams, whatever they are: closed, a pipe that nobody reads, or not Unicode."""
 
 import os
 import sys
@@ -21,6 +21,16 @@ def open_missing() -> None:
         os.close(descriptor)
     except OSError:
         return
+
+
+def read() -> bytes:
+    """Return all of the standard input.
+
+    Raises MisuseError when there is none.
+    """
+    if sys.stdin is None:
+        raise MisuseError("the standard input is closed")
+    return sys.stdin.buffer.read()
 
 
 def say(line: str, *, after_echo: bool = False) -> None:

@@ -52,9 +52,9 @@ def choose(paths: Iterable[str], directory: str) -> Chosen:
 
 def _only_read(files: tuple[str, ...], *, folders: bool) -> str | None:
     if folders:
-        return "a folder was named: only a single script is run"
+        return "a folder was named"
     if len(files) > 1:
-        return "several files were named: only a single script is run"
+        return "several files were named"
     if is_notebook(files[0]):
         return "a notebook is only read"
     return None

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_ITEMS = 10
-"""So many items of a list are shown; the JSON report has them all."""
+MAX_ENTRIES = 5
+"""So many items are shown in a line, and so many in lines of their own; the JSON report has them all."""
 
 
 def readable(evidence: dict[str, Any]) -> Iterator[str]:
@@ -22,11 +23,11 @@ def _entry(label: str, value: Any) -> Iterator[str]:
     else:
         entries = [_lead(item, number) for number, item in enumerate(value)]
     yield f"{label}:"
-    for inner, item in entries[:MAX_ITEMS]:
+    for inner, item in entries[:MAX_ENTRIES]:
         for line in _entry(inner, item):
             yield f"  {line}"
-    if len(entries) > MAX_ITEMS:
-        yield f"  ... and {len(entries) - MAX_ITEMS} more"
+    if len(entries) > MAX_ENTRIES:
+        yield f"  ... and {len(entries) - MAX_ENTRIES} more"
 
 
 def _lead(item: Any, number: int) -> tuple[str, Any]:

@@ -42,11 +42,11 @@ def sentence(findings: tuple[Shown, ...], files: int) -> str:
         for number, state in (
             (counts.confirmed, "confirmed"),
             (counts.not_reached, "not reached"),
-            (counts.refuted, "refuted and not counted"),
+            (counts.refuted, "refuted (not counted)"),
         )
         if number
     ]
-    return f"{line}; the run: {join(states)}." if states else f"{line}."
+    return f"{line}; by the run {join(states)}." if states else f"{line}."
 
 
 def plural(number: int, noun: str) -> str:

@@ -21,7 +21,7 @@ def render(report: Report, findings: tuple[Shown, ...], style: Style, *, source_
     if source_only:
         parts.append("".join(f"{line}\n" for line in (*shortcomings(report), f"{summary[:-1]} (source only).")))
     else:
-        parts.append(f"{style.paint(summary, BOLD)}\n")
+        parts.append("".join(f"{style.paint(line, BOLD)}\n" for line in style.wrapped(summary)))
         parts.append(f"{table(report, style)}\n")
     return "\n".join(parts)
 
