@@ -72,7 +72,7 @@ def sift(
     if whole_project and configuration.file is not None:
         layers = frozenset(LAYERS).intersection(*map(frozenset, checked.values()))
         idle.extend(
-            _idle(Place(configuration.file, line, end_line=line), name, "in the configuration")
+            _idle(Place(configuration.file, line, end_line=line), name, "in the whole project")
             for name, line in configuration.ignored_there.items()
             if (None, name) not in used and _could_be_found_in(name, layers)
         )
@@ -112,8 +112,8 @@ def _faults_of(
 def _idle(place: Place, name: str, where: str) -> Fault:
     return Fault(
         place=place,
-        message=f"'{name}' is ignored {where}, but it finds nothing there",
-        fix=Fix(description=f"remove '{name}' from what is ignored {where}", safe=True),
+        message=f"'{name}' finds nothing {where}: ignoring it has no effect",
+        fix=Fix(description=f"remove '{name}' from the ignored checks", safe=True),
     )
 
 

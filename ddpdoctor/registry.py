@@ -70,7 +70,17 @@ def triggered(kinds: Iterable[str], layer: str) -> Iterator[Check]:
 
 
 def discover() -> Iterator[Check]:
-    """Import every check there is a folder for, whatever the index says; for generating and verifying the index."""
-    for entry in sorted(os.listdir(folder())):
-        if os.path.isfile(os.path.join(folder(), entry, "__init__.py")):
-            yield load(entry.replace("_", "-"))
+    """Import every check there is a folder for, whatever the index says; for generating and verifying the index.
+
+    Raises RegistryError when there is none, or two have one name.
+    """
+    there = os.listdir(folder()) if os.path.isdir(folder()) else []
+    found: dict[str, str] = {}
+    for entry in sorted(entry for entry in there if os.path.isfile(os.path.join(folder(), entry, "__init__.py"))):
+        name = entry.replace("_", "-").lower()
+        if name in found:
+            raise RegistryError(f"two checks are called {name!r}: {found[name]} and {entry}")
+        found[name] = entry
+        yield load(name)
+    if not found:
+        raise RegistryError(f"no checks were found in {folder()}: ddpdoctor is not installed whole")

@@ -1,9 +1,10 @@
 """The report as JSON: a stable form; ``schema`` rises with every change that can break a reader of it."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
-from ddpdoctor.checkup import Report
+from ddpdoctor.checkup import Report, Target
 from ddpdoctor.layer import LAYERS, LayerState
 from ddpdoctor.report.shown import Shown
 from ddpdoctor.report.summary import count
@@ -12,21 +13,26 @@ SCHEMA = 1
 
 
 def render(report: Report, findings: tuple[Shown, ...]) -> str:
-    """Return the report as one JSON document, in ASCII."""
-    document = {
-        "schema": SCHEMA,
-        "version": report.version,
-        "targets": [
-            {
-                "path": target.path,
-                "layers": {name: _layer(target.layers[name]) for name in LAYERS if name in target.layers},
-            }
-            for target in report.targets
-        ],
-        "findings": [_finding(each) for each in findings],
-        "summary": count(findings)._asdict(),
+    """Return the report as one JSON document, in ASCII; every target and every finding is a line of its own."""
+    parts = {
+        "schema": json.dumps(SCHEMA),
+        "version": json.dumps(report.version),
+        "targets": _lines(_target(target) for target in report.targets),
+        "findings": _lines(_finding(each) for each in findings),
+        "summary": json.dumps(count(findings)._asdict()),
     }
-    return json.dumps(document, indent=2) + "\n"
+    return "{" + ",\n ".join(f"{json.dumps(name)}: {text}" for name, text in parts.items()) + "}\n"
+
+
+def _lines(items: Iterable[dict[str, Any]]) -> str:
+    return "[" + ",".join(f"\n  {json.dumps(item)}" for item in items) + "]"
+
+
+def _target(target: Target) -> dict[str, Any]:
+    return {
+        "path": target.path,
+        "layers": {name: _layer(target.layers[name]) for name in LAYERS if name in target.layers},
+    }
 
 
 def _layer(state: LayerState) -> dict[str, Any]:

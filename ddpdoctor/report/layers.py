@@ -1,5 +1,7 @@
 """The table of what each layer did and why one did not."""
 
+from collections.abc import Collection
+
 from ddpdoctor.checkup import Report
 from ddpdoctor.layer import LAYERS, LayerState
 from ddpdoctor.report.summary import plural
@@ -24,12 +26,12 @@ def table(report: Report, style: Style) -> str:
     return tabulate(rows, headers, tablefmt="simple", disable_numparse=True)
 
 
-def shortcomings(report: Report) -> list[str]:
-    """Return a line for each layer that was not checked, without a table."""
+def shortcomings(report: Report, layers: Collection[str] = LAYERS) -> list[str]:
+    """Return a line for each of some layers that was not checked, without a table."""
     return [
         f"{layer}: {state.state} ({files}): {_said(state)}"
         for layer, state, files in _grouped(report)
-        if state.state != "checked"
+        if state.state != "checked" and layer in layers
     ]
 
 

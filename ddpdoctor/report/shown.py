@@ -4,6 +4,7 @@ import enum
 import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence, Set
+from math import isfinite
 from typing import Any, NamedTuple
 
 from ddpdoctor.finding import Finding, Fix
@@ -85,6 +86,8 @@ class Paths:
             return f"{self.file(value.file)}:{value.line}"
         if isinstance(value, enum.Enum):
             return value.value
+        if isinstance(value, float) and not isfinite(value):  # JSON has no such numbers
+            return str(value)
         if value is None or isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, str):

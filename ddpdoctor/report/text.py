@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.checkup import Report
+from ddpdoctor.layer import SOURCE
 from ddpdoctor.report.code import INDENT, code_of, position
 from ddpdoctor.report.evidence import readable
 from ddpdoctor.report.layers import shortcomings, table
@@ -19,7 +20,9 @@ def render(report: Report, findings: tuple[Shown, ...], style: Style, *, source_
     parts = ["".join(f"{line}\n" for line in _finding(shown, style)) for shown in findings]
     summary = sentence(findings, len(report.targets))
     if source_only:
-        parts.append("".join(f"{line}\n" for line in (*shortcomings(report), f"{summary[:-1]} (source only).")))
+        parts.append(
+            "".join(f"{line}\n" for line in (*shortcomings(report, [SOURCE]), f"{summary[:-1]} (source only)."))
+        )
     else:
         parts.append("".join(f"{style.paint(line, BOLD)}\n" for line in style.wrapped(summary)))
         parts.append(f"{table(report, style)}\n")
