@@ -1,0 +1,143 @@
+"""Decides from a run's trace and its end what became of each layer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ddpdoctor.events import (
+    Backward,
+    Blocked,
+    Collective,
+    Ended,
+    Forward,
+    GradientsSeen,
+    GroupInit,
+    LoaderBuilt,
+    ModelWrapped,
+    Raised,
+    SamplerBuilt,
+    Substituted,
+)
+from ddpdoctor.harness import reasons
+from ddpdoctor.harness.plan import Plan
+from ddpdoctor.harness.supervise import Ending
+from ddpdoctor.layer import MODEL, PROBE, LayerState
+from ddpdoctor.trace import Observed
+
+TRAINING = (GroupInit, ModelWrapped, LoaderBuilt, SamplerBuilt, Forward, Backward, Collective)
+"""Events that show that a script came to its distributed training."""
+
+SHOWN_SUBSTITUTES = 8
+
+
+class Run(NamedTuple):
+    """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
+    processes printed last.
+
+    ``linked`` are what a copy holds as links, ``places`` the folders in which a copied run may write, as the user knows
+    them; both are empty in an overlay.
+    """
+
+    plan: Plan
+    trace: Observed
+    ending: Ending
+    how: str
+    out_of_memory: bool
+    by_copy: bool = False
+    places: Sequence[str] = ()
+    linked: Sequence[str] = ()
+    last_words: str = ""
+
+
+def layers(run: Run) -> Mapping[str, LayerState]:
+    """Return what became of each layer that the run was to serve."""
+    details = tuple(_details(run))
+    served = {MODEL: _model_was_seen(run.trace), PROBE: _training_was_seen(run)}
+    states = {}
+    for layer in sorted(run.plan.layers):
+        if served[layer]:
+            states[layer] = LayerState(state="checked", details=details)
+        else:
+            state, reason = _why_not(run, layer)
+            states[layer] = LayerState(state=state, reason=reason, details=details)
+    return states
+
+
+def first_cause(trace: Observed) -> Raised | None:
+    """Return the first exception that is not the echo of another rank's end."""
+    return next((raised for raised in trace.of(Raised) if not raised.caused_by_peer), None)
+
+
+def _model_was_seen(trace: Observed) -> bool:
+    """Whether a wrapped model did what the model layer looks at: a backward, or as much of a step as there was."""
+    return bool(trace.of(GradientsSeen)) or (bool(trace.of(ModelWrapped)) and bool(trace.of(Backward)))
+
+
+def _training_was_seen(run: Run) -> bool:
+    """Whether the run showed the script's distributed training, to its end or to a failure of the script's own."""
+    if run.out_of_memory or run.ending.how == "timeout":
+        return False
+    cause = first_cause(run.trace)
+    if cause is not None and (cause.ours or _wants_something(run, cause)):
+        return False
+    return any(run.trace.of(kind) for kind in TRAINING)
+
+
+def _wants_something(run: Run, cause: Raised) -> bool:
+    """Whether a rank ended because the script was not given a module, a file or an argument."""
+    return cause.missing is not None and not any(event.rank == cause.rank for event in run.trace.of(ModelWrapped))
+
+
+def _why_not(run: Run, layer: str) -> tuple[str, str]:
+    """Return the state of a layer that the run did not serve, and the reason."""
+    plan, trace = run.plan, run.trace
+    before = "wraps a model in DistributedDataParallel" if layer == MODEL else "sets up distributed training"
+    if run.out_of_memory:
+        why = f" ({run.ending.why})" if run.ending.why else ""
+        return "not-run", f"the run was stopped because memory ran short{why}: fewer --ranks need less"
+    cause = first_cause(trace)
+    if cause is not None and cause.ours:
+        did = reasons.contained(cause, by_copy=run.by_copy, places=run.places)
+        if did is not None:
+            return "not-run", f"the script {did} ({reasons.where(cause.place, plan)})"
+        return "failed", f"a fault of ddpdoctor's own while it watched the script: {reasons.exception(cause)}"
+    if cause is not None and _wants_something(run, cause):
+        return "not-run", reasons.missing(cause, plan)
+    if run.ending.how == "timeout":
+        return "not-run", _timed_out(run)
+    if cause is not None:
+        return "not-run", reasons.raises(
+            cause, plan, f"it {before}" if not trace.of(ModelWrapped) else "a step is taken"
+        )
+    ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))
+    if not trace.events or (ends and len(trace.events) == len(ends) and run.last_words and ends[0].status):
+        return "failed", f"the observed process ended before the script began: {run.last_words or 'it said nothing'}"
+    if run.ending.how == "hang":
+        return "not-run", f"the ranks wait for each other before the script {before}"
+    return "not-run", reasons.left(ends[0] if ends else None, plan, before)
+
+
+def _timed_out(run: Run) -> str:
+    at = sorted({reasons.where(event.place, run.plan) for event in run.trace.of(Blocked)})
+    where = f", then at {', '.join(at)}" if at else ""
+    wrapped = "" if run.trace.of(ModelWrapped) else " and had wrapped no model"
+    return f"the script had not ended after {run.plan.timeout:.0f} s{wrapped}{where}: --timeout gives it longer"
+
+
+def _details(run: Run) -> Iterator[str]:
+    """Yield what a reader of the report should know of how the script was run."""
+    contained = run.how if run.by_copy else f"{run.how}, without a network"
+    yield f"contained by {contained}: nothing outside the run's folder changed"
+    if run.linked:
+        yield f"{len(run.linked)} of the project's files and folders were linked, not copied: {_few(run.linked)}"
+    if run.trace.redirected:
+        yield "calls to CUDA and NCCL went to the CPU and gloo"
+    substitutes = dict.fromkeys(f"{event.by} in the place of {event.what}" for event in run.trace.of(Substituted))
+    shown = list(substitutes)[:SHOWN_SUBSTITUTES]
+    yield from shown
+    if len(substitutes) > len(shown):
+        yield f"and {len(substitutes) - len(shown)} more stand-ins"
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} …" if len(names) > 3 else shown

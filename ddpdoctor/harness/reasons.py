@@ -1,0 +1,128 @@
+"""Says in one line why a script could not be observed, and what to do about it."""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
+from ddpdoctor.events import Ended, Raised
+from ddpdoctor.harness.plan import Plan
+from ddpdoctor.place import Place
+
+ARGUMENTS_REQUIRED = re.compile(r"the following arguments are required: (.+)")
+"""How argparse tells what a script cannot do without."""
+
+PATH_IN_MESSAGE = re.compile(r"'([^']*)'")
+
+CONTAINED = (
+    (re.compile(r"\[Errno 28\]|No space left on device"), "wrote more than the run may write"),
+    (
+        re.compile(r"\[Errno 18\]|Invalid cross-device link"),
+        "renamed a folder, which the overlay of an ordinary user cannot do",
+    ),
+    (re.compile(r"\[Errno 30\]|Read-only file system"), "writes where the run can only read"),
+    (
+        re.compile(
+            r"Network is unreachable|Temporary failure in name resolution|Name or service not known|"
+            r"nodename nor servname|Max retries exceeded|Cannot assign requested address"
+        ),
+        "wants the network, which the run does not have",
+    ),
+)
+"""What goes wrong only because the run is contained: by the exception's text."""
+
+REFUSED_BY_COPY = re.compile(r"\[Errno (?:1|13)\]")
+"""The exceptions of a script that writes outside its copy: EPERM, EACCES."""
+
+LONGEST_MESSAGE = 160
+
+
+def shown(path: str, directory: str) -> str:
+    """Return a path as a person would write it in the working directory."""
+    inside = path.startswith(directory.rstrip("/") + "/")
+    return os.path.relpath(path, directory) if inside else path
+
+
+def where(place: Place, plan: Plan) -> str:
+    """Return a place as ``train.py:12``."""
+    return f"{shown(place.file, plan.directory)}:{place.line}"
+
+
+def command(plan: Plan, *more: str) -> str:
+    """Return the command that runs the same plan with more arguments for the script."""
+    layer = "--probe" if "probe" in plan.layers else "--run"
+    given = shlex.join(plan.arguments)
+    script = shlex.quote(shown(plan.script, plan.directory))
+    return " ".join(part for part in ("ddpdoctor check", script, layer, "--", given, *more) if part)
+
+
+def missing(raised: Raised, plan: Plan) -> str:
+    """Return what the script wanted and did not get, and the words to pass."""
+    name = os.path.basename(plan.script)
+    wanted = raised.missing or raised.message
+    at = where(raised.place, plan)
+    if raised.type.endswith(("ModuleNotFoundError", "ImportError")):
+        return f"{name} imports {wanted} ({at}), which is not installed here: install it beside ddpdoctor"
+    if raised.type.endswith("SystemExit"):
+        required = ARGUMENTS_REQUIRED.search(wanted)
+        names = [word.strip() for word in required[1].split(",")] if required else []
+        if names:
+            said = f"{name} needs the arguments {', '.join(names)}"
+        else:
+            said = f"{name} does not take its arguments as they are ({_short(wanted)})"
+        return f"{said}: pass them after --, as in `{command(plan, *map(_example, names))}`"
+    example = command(plan, "--data DIR")
+    return f"{name} wants {_short(wanted)} ({at}), which is not there: give it its data, as in `{example}`"
+
+
+def contained(raised: Raised, *, by_copy: bool, places: Sequence[str] = ()) -> str | None:
+    """Return what a script did that only the containment forbids, and ``None`` for an exception of its own.
+
+    ``places`` are the folders, as the user knows them, in which a copied run may write.
+    """
+    for pattern, did in CONTAINED:
+        if pattern.search(raised.message):
+            return did
+    if by_copy and raised.type.endswith(("PermissionError", "OSError")) and REFUSED_BY_COPY.search(raised.message):
+        path = PATH_IN_MESSAGE.search(raised.message)
+        if path and os.path.isabs(path[1]) and not any(_within(path[1], place) for place in places):
+            return f"writes to {path[1]}, outside its folder, which the copy that it runs in does not allow"
+    return None
+
+
+def raises(raised: Raised, plan: Plan, before: str) -> str:
+    """Return that the script raised an exception before it came to what was to be observed."""
+    name = os.path.basename(plan.script)
+    return f"{name} raises {_short(exception(raised))} ({where(raised.place, plan)}) before {before}"
+
+
+def left(ended: Ended | None, plan: Plan, before: str) -> str:
+    """Return that the script ended before it came to what was to be observed."""
+    name = os.path.basename(plan.script)
+    if ended is None or ended.how == "natural":
+        return f"{name} ends and never {before}"
+    status = "" if ended.status is None else f" with status {ended.status}"
+    return f"{name} ends{status} ({where(ended.place, plan)}) and never {before}"
+
+
+def exception(raised: Raised) -> str:
+    """Return an exception in a line: its short name and its message."""
+    name = raised.type.rpartition(".")[2]
+    message = " ".join(raised.message.split())
+    return f"{name}: {message}" if message else name
+
+
+def _example(name: str) -> str:
+    """Return how an argument that argparse names would be passed: ``-d/--data`` as ``--data DATA``."""
+    flag = max(name.split("/"), key=len)
+    word = flag.lstrip("-").replace("-", "_").upper()
+    return f"{flag} {word}" if flag.startswith("-") else word
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
