@@ -11,7 +11,6 @@ from ddpdoctor import __version__, streams
 from ddpdoctor.report import FORMATS
 from ddpdoctor.status import FAIL_ON, MisuseError, Status
 
-
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -147,7 +146,7 @@ def list_checks() -> None:
     from ddpdoctor.report import catalogue
     from ddpdoctor.report.words import style_of
 
-    streams.write(catalogue.table(registry.rows(), style_of(sys.stdout, os.environ)))
+    streams.write(catalogue.render(registry.rows(), style_of(sys.stdout, os.environ)))
 
 
 def internal_fault(error: Exception) -> str:

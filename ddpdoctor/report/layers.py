@@ -5,25 +5,17 @@ from collections.abc import Collection
 from ddpdoctor.checkup import Report
 from ddpdoctor.layer import LAYERS, LayerState
 from ddpdoctor.report.summary import plural
+from ddpdoctor.report.table import table
 from ddpdoctor.report.words import Style, printable
 
-NARROWEST = 30
-"""The columns that the table's last column has at least, whatever the terminal's width."""
 
-
-def table(report: Report, style: Style) -> str:
+def summary_table(report: Report, style: Style) -> str:
     """Return the table: a row for each layer and state, with the file or how many files it was so for."""
-    from tabulate import tabulate
-
-    headers = ["layer", "state", "file", "what was done, or why not"]
-    rows = [[layer, state.state, files, _said(state)] for layer, state, files in _grouped(report)]
-    if len(report.targets) == 1:
-        headers, rows = [*headers[:2], headers[3]], [[*row[:2], row[3]] for row in rows]
-    taken = sum(max(map(len, column)) + 2 for column in list(zip(headers, *rows, strict=True))[:-1])
-    room = style if style.width is None else style._replace(width=max(style.width - taken, NARROWEST))
-    for row in rows:
-        row[-1] = "\n".join(line for text in row[-1].split("\n") for line in room.wrapped(text, rest=2))
-    return tabulate(rows, headers, tablefmt="simple", disable_numparse=True)
+    headers = ("layer", "state", "file", "what was done, or why not")
+    rows = [(layer, state.state, files, _said(state)) for layer, state, files in _grouped(report)]
+    if len(report.targets) > 1:
+        return table(headers, rows, style)
+    return table((*headers[:2], headers[3]), [(*row[:2], row[3]) for row in rows], style)
 
 
 def shortcomings(report: Report, layers: Collection[str] = LAYERS) -> list[str]:

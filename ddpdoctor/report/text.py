@@ -6,7 +6,7 @@ from ddpdoctor.checkup import Report
 from ddpdoctor.layer import SOURCE
 from ddpdoctor.report.code import INDENT, code_of, position
 from ddpdoctor.report.evidence import readable
-from ddpdoctor.report.layers import shortcomings, table
+from ddpdoctor.report.layers import shortcomings, summary_table
 from ddpdoctor.report.shown import Outcome, Shown
 from ddpdoctor.report.summary import sentence
 from ddpdoctor.report.words import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Style, columns, printable
@@ -25,7 +25,7 @@ def render(report: Report, findings: tuple[Shown, ...], style: Style, *, source_
         )
     else:
         parts.append("".join(f"{style.paint(line, BOLD)}\n" for line in style.wrapped(summary)))
-        parts.append(f"{table(report, style)}\n")
+        parts.append(summary_table(report, style))
     return "\n".join(parts)
 
 
