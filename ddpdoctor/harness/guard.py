@@ -22,7 +22,6 @@ from ddpdoctor.harness.contain.forking import Answer, fork_until_ready
 from ddpdoctor.harness.contain.ranks import Command, serve
 from ddpdoctor.harness.contain.removal import remove
 from ddpdoctor.harness.contain.shared_memory import SharedMemory
-from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.processes import descendants
 
 SHUTDOWN_SECONDS = 5.0
@@ -150,7 +149,7 @@ class Guard:
 
     def _write_orders(self, plan: Mapping[str, Any], root: str, containment: str) -> run_folder.Orders:
         orders = run_folder.Orders(
-            plan=Plan(**{**plan, "layers": frozenset(plan["layers"]), "arguments": tuple(plan["arguments"])}),
+            plan=run_folder.plan_of(plan),
             root=root,
             began=time.monotonic(),
             containment=containment,

@@ -11,7 +11,7 @@ from ddpdoctor.harness.guard import Order
 from ddpdoctor.harness.guardian import PACKAGE_ROOT
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.project_root import project_root
-from ddpdoctor.harness.run_folder import START
+from ddpdoctor.harness.run_folder import START, plan_data
 
 CONTAINMENTS = {"linux": ("overlay", "copy"), "darwin": ("sandbox",)}
 """The ways to protect the user's files by platform, the best first."""
@@ -32,7 +32,7 @@ def order(plan: Plan, *, only_asking: bool = False) -> Order:
     ranks = environment.torchrun(base, plan.ranks, port) if plan.style == "torchrun" else [base]
     return Order(
         folder=folder,
-        plan={**plan.__dict__, "layers": sorted(plan.layers)},
+        plan=plan_data(plan),
         root=project_root(plan.script, plan.directory, home, temporary),
         port=port,
         containments=CONTAINMENTS[sys.platform] if plan.containment == "auto" else (plan.containment,),

@@ -30,7 +30,7 @@ neither the parent writes the event.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ddpdoctor.harness.plan import Plan
@@ -107,8 +107,7 @@ def output_path(folder: str, number: int) -> str:
 
 def write_orders(folder: str, orders: Orders) -> None:
     """Write the orders of a run into its folder."""
-    plan = {**orders.plan.__dict__, "layers": sorted(orders.plan.layers)}
-    _replace(os.path.join(folder, "plan.json"), {**orders.__dict__, "plan": plan})
+    _replace(os.path.join(folder, "plan.json"), {**orders.__dict__, "plan": plan_data(orders.plan)})
 
 
 def read_orders(folder: str) -> Orders:
@@ -118,9 +117,18 @@ def read_orders(folder: str) -> Orders:
     """
     with open(os.path.join(folder, "plan.json"), encoding="utf-8") as file:
         data: dict[str, Any] = json.load(file)
-    plan = data.pop("plan")
-    plan.update(layers=frozenset(plan["layers"]), arguments=tuple(plan["arguments"]))
-    return Orders(plan=Plan(**plan), **data)
+    return Orders(plan=plan_of(data.pop("plan")), **data)
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain JSON data."""
+    fields = {name: getattr(plan, name) for name in Plan.FIELDS}
+    return {**fields, "layers": sorted(plan.layers), "arguments": list(plan.arguments)}
+
+
+def plan_of(data: Mapping[str, Any]) -> Plan:
+    """Return the plan that :func:`plan_data` was given."""
+    return Plan(**{**data, "layers": frozenset(data["layers"]), "arguments": tuple(data["arguments"])})
 
 
 def write_status(folder: str, status: Status) -> None:
