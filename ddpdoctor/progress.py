@@ -1,11 +1,11 @@
 """What a check-up says on the terminal while it works."""
 
 import os
-import shutil
 from typing import TextIO
 
 from ddpdoctor import streams
 from ddpdoctor.checkup import Voice
+from ddpdoctor.report.words import terminal_width
 
 CLEAR_LINE = "\r\x1b[K"
 
@@ -20,8 +20,9 @@ class Spoken(Voice):
 
     def progress(self, words: str) -> None:
         """Overwrite the progress line."""
-        width = shutil.get_terminal_size().columns - 1  # a full last column would wrap
-        self._overwrite(" ".join(words.split())[:width])
+        if self._terminal is not None:
+            width = terminal_width(self._terminal) - 1  # a full last column would wrap
+            self._overwrite(" ".join(words.split())[:width])
 
     def notice(self, line: str) -> None:
         """Write a line that stays."""

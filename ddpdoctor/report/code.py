@@ -1,8 +1,8 @@
 """Lines of the user's code with a marker under what a finding is about."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ddpdoctor.record import Record
 from ddpdoctor.report.shown import Shown, Spot
 from ddpdoctor.report.words import CYAN, DIM, Style, columns, indent_of, printable
 
@@ -15,7 +15,7 @@ FEWEST_COLUMNS = 20
 """A line of code gets at least so many columns, however narrow the terminal is."""
 
 
-class Margin(NamedTuple):
+class Margin(Record):
     """What stands left of the code of one finding: line numbers, right-aligned, and a bar.
 
     ``width`` is that of the numbers, ``indent`` the columns of indentation that all lines have and that are left out.
@@ -35,14 +35,6 @@ class Margin(NamedTuple):
         return None if self.style.width is None else max(self.style.width - self.width - 3, FEWEST_COLUMNS)
 
 
-class Excerpt(NamedTuple):
-    """A line of code as it is shown, and the columns, from 0, that are marked."""
-
-    code: str
-    start: int
-    end: int
-
-
 def position(spot: Spot) -> str:
     """Return where a line is, for people and for editors that jump there."""
     cell = "" if spot.cell is None else f"cell {spot.cell}:"
@@ -54,7 +46,7 @@ def code_of(shown: Shown, style: Style, colours: tuple[str, ...]) -> Iterator[st
     notes = shown.notes[:MAX_NOTES]
     spots = [shown.spot, *(note.spot for note in notes)]
     width = max(len(str(spot.line)) for spot in spots) + INDENT
-    margin = Margin(style, width, indent_of(spot.code.expandtabs(TAB) for spot in spots))
+    margin = Margin(style=style, width=width, indent=indent_of(spot.code.expandtabs(TAB) for spot in spots))
     yield from _marked(shown.spot, "^", "", margin, colours)
     file = (shown.spot.file, shown.spot.cell)
     for note in notes:
@@ -82,13 +74,16 @@ def _marked(spot: Spot, sign: str, label: str, margin: Margin, colours: tuple[st
         return
     yield margin.line(None, marker)
     indent = start if start + columns(label) <= room else 0
-    for line in margin.style._replace(width=room).wrapped(label, indent):
+    for line in margin.style.with_(width=room).wrapped(label, indent):
         yield margin.line(None, " " * indent + paint(line, *colours))
         indent = 0
 
 
-def _excerpt(spot: Spot, margin: Margin) -> Excerpt:
-    """Return a place's line of code without what all lines are indented by, cut to the room there is."""
+def _excerpt(spot: Spot, margin: Margin) -> tuple[str, int, int]:
+    """Return a place's line of code as it is shown, and from which column to before which, from 0, it is marked.
+
+    What all lines are indented by is left out, and the line is cut to the room there is.
+    """
     last = len(spot.code.rstrip()) if spot.end_line > spot.line else spot.end_column - 1
     code = printable(spot.code.rstrip().expandtabs(TAB))[margin.indent :]
     start, end = (
@@ -98,10 +93,10 @@ def _excerpt(spot: Spot, margin: Margin) -> Excerpt:
     end = max(min(end, columns(code)), start + 1)
     room = margin.room()
     if room is None or columns(code) <= room:
-        return Excerpt(code, start, end)
+        return code, start, end
     if min(end, start + room // 2) > room - len(CUT):  # what is marked lies too far to the right
         dropped = start - room // 4
         code, start, end = CUT + code[dropped:], start - dropped + len(CUT), end - dropped + len(CUT)
     if columns(code) > room:
         code = code[: room - len(CUT)] + CUT
-    return Excerpt(code, start, min(end, room))
+    return code, start, min(end, room)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ddpdoctor.checkup import Report, Target
 from ddpdoctor.layer import LAYERS, LayerState
+from ddpdoctor.record import Record
 from ddpdoctor.report.shown import Shown
 from ddpdoctor.report.summary import count
 
@@ -19,9 +20,13 @@ def render(report: Report, findings: tuple[Shown, ...]) -> str:
         "version": json.dumps(report.version),
         "targets": _lines(_target(target) for target in report.targets),
         "findings": _lines(_finding(each) for each in findings),
-        "summary": json.dumps(count(findings)._asdict()),
+        "summary": json.dumps(_fields(count(findings))),
     }
     return "{" + ",\n ".join(f"{json.dumps(name)}: {text}" for name, text in parts.items()) + "}\n"
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.FIELDS}
 
 
 def _lines(items: Iterable[dict[str, Any]]) -> str:
@@ -63,7 +68,7 @@ def _finding(shown: Shown) -> dict[str, Any]:
             for note in shown.notes
         ],
         "layer": shown.layer,
-        "verdict": shown.outcome and shown.outcome._asdict(),
+        "verdict": shown.outcome and _fields(shown.outcome),
         "fix": shown.fix and {"safe": shown.fix.safe, "description": shown.fix.description},
         "fingerprint": shown.fingerprint,
     }

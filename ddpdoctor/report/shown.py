@@ -5,14 +5,15 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.finding import Finding, Fix
 from ddpdoctor.lines import Lines
 from ddpdoctor.place import Place
+from ddpdoctor.record import Record
 
 
-class Spot(NamedTuple):
+class Spot(Record):
     """A place as it is shown: its file as written in the report, its span, and the line of code it begins on."""
 
     file: str
@@ -24,14 +25,14 @@ class Spot(NamedTuple):
     code: str
 
 
-class Note(NamedTuple):
+class Note(Record):
     """A further place, and what stands there."""
 
     spot: Spot
     text: str
 
 
-class Outcome(NamedTuple):
+class Outcome(Record):
     """A verdict; its evidence is plain data, as JSON has it."""
 
     state: str
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
     evidence: dict[str, Any]
 
 
-class Shown(NamedTuple):
+class Shown(Record):
     """A finding as every format shows it."""
 
     check: str
@@ -109,7 +110,7 @@ def prepare(findings: Iterable[Finding], paths: Paths, lines: Lines) -> tuple[Sh
     for each in shown:
         identity = (each.check, each.spot.file, each.subject or "", each.spot.code.strip())
         occurrences[identity] = number = occurrences.get(identity, 0) + 1
-        numbered.append(each._replace(fingerprint=fingerprint(*identity, str(number))))
+        numbered.append(each.with_(fingerprint=fingerprint(*identity, str(number))))
     return tuple(numbered)
 
 
@@ -138,11 +139,13 @@ def _shown(finding: Finding, paths: Paths, lines: Lines) -> Shown:
         message=paths.text(fault.message),
         subject=fault.subject,
         spot=_spot(fault.place, paths, lines),
-        notes=tuple(Note(_spot(label.place, paths, lines), paths.text(label.text)) for label in fault.places),
+        notes=tuple(Note(spot=_spot(label.place, paths, lines), text=paths.text(label.text)) for label in fault.places),
         layer=finding.layer,
         outcome=None
         if verdict is None
-        else Outcome(verdict.state.value, paths.text(verdict.reason), paths.plain(verdict.evidence)),
+        else Outcome(
+            state=verdict.state.value, reason=paths.text(verdict.reason), evidence=paths.plain(verdict.evidence)
+        ),
         fix=fault.fix and fault.fix.with_(description=paths.text(fault.fix.description)),
         fingerprint="",
     )
@@ -151,11 +154,11 @@ def _shown(finding: Finding, paths: Paths, lines: Lines) -> Shown:
 def _spot(place: Place, paths: Paths, lines: Lines) -> Spot:
     whole = lines.span(place)
     return Spot(
-        paths.file(place.file),
-        whole.line,
-        whole.column,
-        whole.end_line,
-        whole.end_column,
-        whole.cell,
-        lines.at(place),
+        file=paths.file(place.file),
+        line=whole.line,
+        column=whole.column,
+        end_line=whole.end_line,
+        end_column=whole.end_column,
+        cell=whole.cell,
+        code=lines.at(place),
     )

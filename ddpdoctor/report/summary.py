@@ -1,12 +1,12 @@
 """How many findings of which kind there are, as numbers and in words."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from ddpdoctor.record import Record
 from ddpdoctor.report.shown import Shown
 
 
-class Counts(NamedTuple):
+class Counts(Record):
     """Findings by severity, without the refuted ones, and by what a run said of them."""
 
     error: int
@@ -23,8 +23,12 @@ def count(findings: Iterable[Shown]) -> Counts:
     states = [shown.outcome.state for shown in all_of_them if shown.outcome is not None]
     severities = [shown.severity for shown in all_of_them if not shown.refuted]
     return Counts(
-        *(severities.count(severity) for severity in ("error", "warning", "note")),
-        *(states.count(state) for state in ("confirmed", "refuted", "not-reached")),
+        error=severities.count("error"),
+        warning=severities.count("warning"),
+        note=severities.count("note"),
+        confirmed=states.count("confirmed"),
+        refuted=states.count("refuted"),
+        not_reached=states.count("not-reached"),
     )
 
 

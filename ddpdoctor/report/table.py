@@ -13,7 +13,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -
     from tabulate import tabulate  # it takes three times as long to import as all the rest
 
     taken = sum(max(map(len, column)) + 2 for column in list(zip(headers, *rows, strict=True))[:-1])
-    room = style if style.width is None else style._replace(width=max(style.width - taken, NARROWEST))
+    room = style if style.width is None else style.with_(width=max(style.width - taken, NARROWEST))
     wrapped = [
         [*row[:-1], "\n".join(line for text in row[-1].split("\n") for line in room.wrapped(text, rest=2))]
         for row in rows

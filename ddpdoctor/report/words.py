@@ -1,16 +1,18 @@
 """Words on a terminal: wrapped, coloured, and nothing in them that a terminal would obey."""
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TextIO
+from typing import TextIO
+
+from ddpdoctor.record import Record
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+DEFAULT_WIDTH = 80
 NARROWEST = 40
 """No text is wrapped to fewer columns."""
 
 
-class Style(NamedTuple):
+class Style(Record):
     """How text is written: coloured or not, and the width that it is wrapped to (``None``: it is not)."""
 
     colour: bool = False
@@ -41,15 +43,27 @@ class Style(NamedTuple):
 
 def style_of(stream: TextIO | None, environment: Mapping[str, str]) -> Style:
     """Return the style for a stream: NO_COLOR (no-color.org), then FORCE_COLOR (force-color.org), then what it is."""
-    terminal = stream is not None and stream.isatty()
+    terminal = stream if stream is not None and stream.isatty() else None
     if environment.get("NO_COLOR"):
         colour = False
     elif environment.get("FORCE_COLOR"):
         colour = stream is not None and environment["FORCE_COLOR"] != "0"
     else:
         understood = os.name != "nt" or "WT_SESSION" in environment or "ANSICON" in environment
-        colour = terminal and understood and environment.get("TERM") != "dumb"
-    return Style(colour, max(shutil.get_terminal_size().columns, NARROWEST) if terminal else None)
+        colour = terminal is not None and understood and environment.get("TERM") != "dumb"
+    return Style(colour=colour, width=None if terminal is None else max(terminal_width(terminal), NARROWEST))
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Return the columns of a terminal; ``shutil.get_terminal_size`` would do if it did not load archive formats."""
+    try:
+        columns = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        columns = 0
+    try:
+        return columns if columns > 0 else os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH
 
 
 def printable(text: str) -> str:
