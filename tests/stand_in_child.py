@@ -13,7 +13,7 @@ from ddpdoctor import codec, events
 from ddpdoctor.harness.run_folder import Status, events_path, read_orders, write_status
 from ddpdoctor.place import Place
 
-STATUS_SECONDS = 0.1
+STATUS_SECONDS = 0.25
 
 
 class Child:
@@ -27,7 +27,7 @@ class Child:
         self.order = self.issued = 0
         self.status = {}
         self.need = 0
-        self.file = open(events_path(folder, self.pid), "a", encoding="utf-8")
+        self.file = open(events_path(folder, self.pid), "a", encoding="utf-8")  # noqa: SIM115 (open as long as this)
         self.main = threading.main_thread().ident
         threading.Thread(target=self._report, daemon=True).start()
 
@@ -111,7 +111,7 @@ def main():
     try:
         with open(script, encoding="utf-8") as file:
             code = compile(file.read(), script, "exec")
-        exec(code, names)
+        exec(code, names)  # noqa: S102 (it is what a child is for)
     except SystemExit as error:
         how, status = "exit", error.code if isinstance(error.code, int) else int(error.code is not None)
         if status == 2:

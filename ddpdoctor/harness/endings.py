@@ -3,9 +3,10 @@
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpdoctor.events import Blocked, Collective, Ended, Event, Raised
+from ddpdoctor.harness.crash_report import last_stack
 from ddpdoctor.harness.hang import RankView, difference
 from ddpdoctor.harness.supervise import Ending
 from ddpdoctor.harness.trail import Trail
@@ -25,16 +26,27 @@ BUSY_SECONDS = 1.0
 class Endings:
     """The events that complete the trace of one run.
 
-    ``killed_for_memory`` says that the kernel killed a process for want of memory while it ran.
+    ``outputs`` are what the processes that the parent had started printed, by their numbers, ``root`` is the project's
+    folder, and ``killed_for_memory`` says that the kernel killed a process for want of memory while it ran.
     """
 
-    def __init__(self, watch: Watch, ending: Ending, script: str, now: float, *, killed_for_memory: bool) -> None:
+    def __init__(
+        self,
+        watch: Watch,
+        ending: Ending,
+        outputs: Sequence[str],
+        script: str,
+        root: str,
+        *,
+        killed_for_memory: bool,
+    ) -> None:
         self._watch = watch
         self._ending = ending
-        self._now = now
+        self._outputs = outputs
         self._nowhere = Place(script, 1)
+        self._root = root
         self._killed_for_memory = killed_for_memory
-        self._views = watch.views(now)
+        self._views = watch.views(watch.began + ending.at)
         self._signals = dict(self._deaths())
 
     def events(self) -> Iterator[Event]:
@@ -117,7 +129,9 @@ class Endings:
         )
 
     def _crash(self, trail: Trail, name: str) -> Event:
-        stack = self._stack(trail)
+        started = (number for number, pid in self._ending.pids.items() if pid == trail.pid)
+        output = self._outputs[next(started, 0)]  # what it started itself prints where the first process does
+        stack = last_stack(output, self._root) or self._stack(trail)
         return Raised(
             place=stack[-1],
             stack=stack[:-1],

@@ -89,8 +89,9 @@ QUIET: Mapping[str, str] = {
     "MPLBACKEND": "Agg",  # Matplotlib: plt.show() opens no window
     "PYTHONBREAKPOINT": "0",  # a breakpoint() left in the script does not stop it
     "TQDM_MININTERVAL": "1",
+    "PYTHONFAULTHANDLER": "1",  # a process that dies by a signal prints where it was
 }
-"""What keeps hubs, experiment trackers and installers off the network, and nobody asked for an answer."""
+"""What keeps hubs, experiment trackers and installers off the network, and runs from asking anybody anything."""
 
 LOOPBACK: Mapping[str, str] = {
     "GLOO_SOCKET_IFNAME": "lo",  # the only interface that a contained run has

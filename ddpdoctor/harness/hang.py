@@ -28,7 +28,7 @@ class RankView(NamedTuple):
     """What is known of a rank at one moment.
 
     ``inside`` is the collective it waits in; ``still`` the seconds for which it did nothing that can be seen: no event,
-    no CPU time, no data read. ``issued`` are its collectives so far.
+    no CPU time, no data read; for one that ended, those since then. ``issued`` are its collectives so far.
     """
 
     rank: int
@@ -62,7 +62,8 @@ def deadlocked(ranks: Sequence[RankView], *, others_still: float, native: bool =
         bound = ALL_WAIT_SECONDS
     if native:
         bound = max(bound, NATIVE_SECONDS)
-    return min(others_still, *(rank.still for rank in alive)) >= bound
+    # An ended rank counts too: what it ended moments ago, its peers may be about to hear of.
+    return min(others_still, *(rank.still for rank in ranks)) >= bound
 
 
 def difference(ranks: Iterable[RankView]) -> Difference | None:

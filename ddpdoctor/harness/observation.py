@@ -22,8 +22,8 @@ from ddpdoctor.trace import Observed
 START_SECONDS = 20.0
 """The guardian contains a run in a tenth of a second; copying a project may take five seconds."""
 
-LAST_WORDS = 2000
-"""How much of a process's output is looked at for what it said last, in bytes from the end."""
+OUTPUT_BYTES = 1 << 16
+"""How much of a process's output is looked at, from its end."""
 
 
 class Refused(Exception):
@@ -74,9 +74,9 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         translation = Translation(contained["places"])
         watch = Watch(ordered.folder, guardian.pid, began, translation, namespaced=not by_copy)
         ending = Supervisor(plan, guardian, watch, began, native=backend == "native").run(progress)
-        last_words = translation.text(_last_words(ordered.folder, len(ordered.ranks)))
+        outputs = [translation.text(_output(ordered.folder, number)) for number in range(len(ordered.ranks))]
     killed = memory.oom_kills() > kills
-    completing = Endings(watch, ending, plan.script, began + ending.at, killed_for_memory=killed)
+    completing = Endings(watch, ending, outputs, plan.script, ordered.root, killed_for_memory=killed)
     observed = watch.events()
     places = [original for _, original in contained["places"]]
     run = outcome.Run(
@@ -88,7 +88,7 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         by_copy=by_copy,
         places=places,
         linked=[reasons.shown(path, plan.directory) for path in contained["linked"]],
-        last_words=last_words,
+        last_words=next(filter(None, map(_last_line, outputs)), ""),
     )
     return Observation(
         trace=run.trace if observed else None,
@@ -141,16 +141,15 @@ def _trace(events: Iterable[Event], plan: Plan, *, by_copy: bool, places: Sequen
     )
 
 
-def _last_words(folder: str, processes: int) -> str:
-    """Return the last line that a process of the run printed; the first process's that printed any."""
-    for number in range(processes):
-        try:
-            with open(output_path(folder, number), "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_WORDS))
-                lines = file.read().decode("utf-8", errors="replace").split("\n")
-        except OSError:
-            continue
-        said = [line.strip() for line in lines if line.strip()]
-        if said:
-            return said[-1]
-    return ""
+def _output(folder: str, number: int) -> str:
+    """Return the end of what one process of the run, and those that it started, printed."""
+    try:
+        with open(output_path(folder, number), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - OUTPUT_BYTES))
+            return file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _last_line(output: str) -> str:
+    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")

@@ -30,6 +30,7 @@ neither the parent writes the event.
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -152,7 +153,7 @@ def read_statuses(folder: str) -> Iterator[Status]:
 
 def _replace(path: str, data: dict[str, Any]) -> None:
     """Write a file so that a reader sees the old text or the new one, whole."""
-    unfinished = f"{path}.{os.getpid()}~"
+    unfinished = f"{path}.{os.getpid()}.{threading.get_ident()}~"
     with open(unfinished, "w", encoding="utf-8") as file:
         json.dump(data, file, separators=(",", ":"))
     os.replace(unfinished, path)

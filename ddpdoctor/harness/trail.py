@@ -11,14 +11,14 @@ from ddpdoctor.harness.processes import Usage
 from ddpdoctor.harness.run_folder import Status, events_path, indices_path
 from ddpdoctor.harness.translation import Translation
 
-BUSY_SHARE = 0.1
-"""A process that uses more than this share of a CPU computes; one that waits, with a thread that writes its status four
-times a second, was measured at 0.01."""
+BUSY_SHARE = 0.15
+"""A process that uses more than this share of a CPU computes. One that waits is charged with 0.01 to 0.06: its thread
+that writes a status four times a second wakes with the clock's tick, and each tick charges 0.01 s to whom it meets."""
 
 BUSY_BYTES = 1 << 18
 """A process that reads or writes more bytes a second than this is loading something; its status is a kilobyte."""
 
-WINDOW_SECONDS = 0.3
+WINDOW_SECONDS = 1.0
 """Over how long the use of a CPU is averaged: the kernel counts in hundredths of a second."""
 
 STALE_SECONDS = 2.0

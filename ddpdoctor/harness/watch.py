@@ -22,7 +22,7 @@ class Watch:
         self.memory = 0
         self._folder = folder
         self._guardian = guardian
-        self._began = began
+        self.began = began
         self._translation = translation
         self._namespaced = namespaced
         own = next(usages([os.getpid()]))
@@ -54,7 +54,7 @@ class Watch:
 
     def views(self, now: float) -> list[RankView]:
         """Return what is known of each rank that has shown itself."""
-        elapsed = now - self._began
+        elapsed = now - self.began
         return [
             RankView(
                 rank=rank,
