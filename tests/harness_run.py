@@ -1,10 +1,9 @@
 """Runs a test's script through the harness with the stand-in child."""
 
 import os
-import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,20 @@ class Harness:
         self.said: list[str] = []
         self.last: Observation | None = None
 
-    def plan(self, script: str, **fields: Any) -> Plan:
+    def plan(self, script: str, files: Mapping[str, str] | None = None, **fields: Any) -> Plan:
+        for name, text in (files or {}).items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(text)
         path = self.folder / "train.py"
         path.write_text(textwrap.dedent(script))
         given = {"style": "torchrun", "layers": BOTH, "timeout": 30.0, "directory": str(self.folder), **fields}
         return Plan(script=str(path), **given)
 
     def run(self, script: str, **fields: Any) -> Observation:
-        self.last = observation.observe(self.plan(script, **fields), self.said.append)
+        return self.observe(self.plan(script, **fields))
+
+    def observe(self, plan: Plan) -> Observation:
+        self.last = observation.observe(plan, self.said.append)
         self.assert_nothing_left()
         return self.last
 
@@ -53,10 +58,6 @@ def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
             return value
         time.sleep(0.01)
     raise AssertionError(f"not within {seconds} s: {condition}")
-
-
-def only_on_linux() -> Any:
-    return pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ddpdoctor.events import Event, Raised
@@ -78,15 +78,13 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
     killed = memory.oom_kills() > kills
     completing = Endings(watch, ending, outputs, plan.script, ordered.root, killed_for_memory=killed)
     observed = watch.events()
-    places = [original for _, original in contained["places"]]
     run = outcome.Run(
         plan=plan,
-        trace=_trace([*observed, *completing.events()], plan, by_copy=by_copy, places=places),
+        trace=_trace([*observed, *completing.events()], plan, by_copy=by_copy),
         ending=ending,
         how=contained["how"],
         out_of_memory=completing.out_of_memory,
         by_copy=by_copy,
-        places=places,
         linked=[reasons.shown(path, plan.directory) for path in contained["linked"]],
         last_words=next(filter(None, map(_last_line, outputs)), ""),
     )
@@ -124,11 +122,11 @@ def _contained(guardian: Guardian) -> dict[str, Any]:
     return report
 
 
-def _trace(events: Iterable[Event], plan: Plan, *, by_copy: bool, places: Sequence[str]) -> Observed:
+def _trace(events: Iterable[Event], plan: Plan, *, by_copy: bool) -> Observed:
     """Return the trace of a run, in the order of time."""
     marked = [
         event.with_(ours=True)  # what only the containment forbids is not the user's fault
-        if isinstance(event, Raised) and reasons.contained(event, by_copy=by_copy, places=places)
+        if isinstance(event, Raised) and reasons.contained(event, plan.directory, by_copy=by_copy)
         else event
         for event in events
     ]

@@ -33,8 +33,7 @@ class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
     processes printed last.
 
-    ``linked`` are what a copy holds as links, ``places`` the folders in which a copied run may write, as the user knows
-    them; both are empty in an overlay.
+    ``linked`` is what a copy holds as links.
     """
 
     plan: Plan
@@ -43,7 +42,6 @@ class Run(NamedTuple):
     how: str
     out_of_memory: bool
     by_copy: bool = False
-    places: Sequence[str] = ()
     linked: Sequence[str] = ()
     last_words: str = ""
 
@@ -96,7 +94,7 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
         return "not-run", f"the run was stopped because memory ran short{why}: fewer --ranks need less"
     cause = first_cause(trace)
     if cause is not None and cause.ours:
-        did = reasons.contained(cause, by_copy=run.by_copy, places=run.places)
+        did = reasons.contained(cause, plan.directory, by_copy=run.by_copy)
         if did is not None:
             return "not-run", f"the script {did} ({reasons.where(cause.place, plan)})"
         return "failed", f"a fault of ddpdoctor's own while it watched the script: {reasons.exception(cause)}"

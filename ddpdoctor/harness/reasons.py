@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-from collections.abc import Sequence
 
 from ddpdoctor.events import Ended, Raised
 from ddpdoctor.harness.plan import Plan
@@ -32,7 +31,7 @@ CONTAINED = (
 """What goes wrong only because the run is contained: by the exception's text."""
 
 REFUSED_BY_COPY = re.compile(r"\[Errno (?:1|13)\]")
-"""The exceptions of a script that writes outside its copy: EPERM, EACCES."""
+"""The exceptions of a script that writes outside its copy, or to what is only linked there: EPERM, EACCES."""
 
 LONGEST_MESSAGE = 160
 
@@ -75,18 +74,18 @@ def missing(raised: Raised, plan: Plan) -> str:
     return f"{name} wants {_short(wanted)} ({at}), which is not there: give it its data, as in `{example}`"
 
 
-def contained(raised: Raised, *, by_copy: bool, places: Sequence[str] = ()) -> str | None:
+def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
     """Return what a script did that only the containment forbids, and ``None`` for an exception of its own.
 
-    ``places`` are the folders, as the user knows them, in which a copied run may write.
+    ``directory`` is the working directory.
     """
     for pattern, did in CONTAINED:
         if pattern.search(raised.message):
             return did
     if by_copy and raised.type.endswith(("PermissionError", "OSError")) and REFUSED_BY_COPY.search(raised.message):
-        path = PATH_IN_MESSAGE.search(raised.message)
-        if path and os.path.isabs(path[1]) and not any(_within(path[1], place) for place in places):
-            return f"writes to {path[1]}, outside its folder, which the copy that it runs in does not allow"
+        named = PATH_IN_MESSAGE.search(raised.message)
+        if named and _user_may_write(os.path.join(directory, named[1])):
+            return f"writes to {named[1]}, which the copy that it runs in does not allow"
     return None
 
 
@@ -124,5 +123,6 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
 
 
-def _within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+def _user_may_write(path: str) -> bool:
+    """Whether the user could change a file, or make it, without any containment."""
+    return os.access(path if os.path.exists(path) else os.path.dirname(path), os.W_OK)

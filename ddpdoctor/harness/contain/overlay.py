@@ -53,6 +53,8 @@ def enter(run_folder: str, size: int, needed: tuple[str, ...], *, rootless: bool
     memory = f"{run_folder}/scratch"
     kernel.mount("tmpfs", memory, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"size={size},mode=755")
     writable = [path for path in needed if os.access(path, os.W_OK)]
+    if rootless:
+        _check_attributes(memory)
     root = NewRoot(memory, rootless=rootless)
     root.fill(run_folder)
     for path in writable:
@@ -78,6 +80,17 @@ def fork_into_namespaces(first: Callable[[Answer], None], *, rootless: bool) -> 
         os.waitpid(number, 0)  # this process stays: what ends it ends the first process of the namespaces
 
     fork_until_ready(make)
+
+
+def _check_attributes(memory: str) -> None:
+    """Raise OSError when the tmpfs cannot hold what an overlay of a user namespace notes of removed folders.
+
+    Linux 6.6 and newer can; before, a folder that was removed could not be made again.
+    """
+    try:
+        os.setxattr(memory, "user.overlay", b"")
+    except OSError as error:
+        raise OSError(error.errno, "this kernel's tmpfs keeps no user attributes (Linux 6.6 does)") from None
 
 
 def _raise_loopback() -> None:

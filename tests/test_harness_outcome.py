@@ -1,0 +1,246 @@
+"""What becomes of the layers, and the one line that says why one was not run."""
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ddpdoctor.events import Raised
+
+if TYPE_CHECKING:
+    from harness_run import Harness
+
+pytest_plugins = ("harness_run",)
+
+
+def reasons(harness: "Harness", script: str, **fields: object) -> dict[str, tuple[str, str | None]]:
+    seen = harness.run(script, **fields)
+    return {layer: (state.state, state.reason) for layer, state in seen.layers.items()}
+
+
+def test_arguments_that_argparse_asks_for_come_with_the_words_to_pass(harness: "Harness") -> None:
+    said = reasons(
+        harness,
+        """
+        import sys
+        MISSING = "train.py: error: the following arguments are required: -d/--data-dir, EPOCHS"
+        sys.exit(2)
+        """,
+        arguments=("--amp", "a b"),
+    )
+    assert said["probe"] == (
+        "not-run",
+        "train.py needs the arguments -d/--data-dir, EPOCHS: pass them after --, as in "
+        "`ddpdoctor check train.py --probe -- --amp 'a b' --data-dir DATA_DIR EPOCHS`",
+    )
+    assert said["model"] == said["probe"]
+
+
+def test_a_script_that_refuses_its_arguments_says_so(harness: "Harness") -> None:
+    said = reasons(
+        harness,
+        """
+        import sys
+        MISSING = "argument --size: invalid int value: 'big'"
+        sys.exit(2)
+        """,
+        layers=frozenset({"model"}),
+    )
+    assert said == {
+        "model": (
+            "not-run",
+            "train.py does not take its arguments as they are (argument --size: invalid int value: 'big'): "
+            "pass them after --, as in `ddpdoctor check train.py --run --`",
+        )
+    }
+
+
+def test_a_file_that_is_not_there_comes_with_the_words_to_pass(harness: "Harness") -> None:
+    said = reasons(harness, "\nopen('data/train.csv')\n")
+    assert said["probe"] == (
+        "not-run",
+        "train.py wants data/train.csv (train.py:2), which is not there: give it its data, as in "
+        "`ddpdoctor check train.py --probe -- --data DIR`",
+    )
+
+
+def test_a_module_that_is_not_installed_is_named(harness: "Harness") -> None:
+    said = reasons(harness, "import no_such_module_anywhere\n")
+    assert said["model"] == (
+        "not-run",
+        "train.py imports no_such_module_anywhere (train.py:1), which is not installed here: "
+        "install it beside ddpdoctor",
+    )
+
+
+def test_a_file_that_fails_a_rank_after_the_wrap_is_the_scripts_own_failure(harness: "Harness") -> None:
+    said = reasons(harness, "child.wrap()\nif RANK: open('checkpoint.pt')\nchild.collective(wait=9)\n")
+    assert said["probe"] == ("checked", None)
+
+
+def test_an_exception_at_import_is_no_finding_of_the_run(harness: "Harness") -> None:
+    said = reasons(harness, "import json\njson.loads('{')\n")
+    state, reason = said["probe"]
+    assert state == "not-run"
+    assert reason is not None and reason.startswith("train.py raises JSONDecodeError: Expecting property name")
+    assert reason.endswith("before it sets up distributed training")
+    assert said["model"][1].endswith("before it wraps a model in DistributedDataParallel")  # type: ignore[union-attr]
+
+
+def test_an_exception_between_init_and_wrap_is_the_probes_business(harness: "Harness") -> None:
+    said = reasons(harness, "child.say('GroupInit')\nraise ValueError('sampler and shuffle')\n")
+    assert said["probe"] == ("checked", None)
+    assert said["model"] == (
+        "not-run",
+        "train.py raises ValueError: sampler and shuffle (train.py:2) before it wraps a model in "
+        "DistributedDataParallel",
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("import sys\nsys.exit(0)\n", "train.py ends with status 0 (train.py:1) and never "),
+        ("print('nothing')\n", "train.py ends and never "),
+        ("import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:1) and never "),
+    ],
+)
+def test_a_script_that_never_trains_says_how_it_ended(harness: "Harness", script: str, said: str) -> None:
+    states = reasons(harness, script)
+    assert states["model"] == ("not-run", said + "wraps a model in DistributedDataParallel")
+    assert states["probe"] == ("not-run", said + "sets up distributed training")
+
+
+def test_collectives_without_a_wrapped_model_serve_the_probe_alone(harness: "Harness") -> None:
+    said = reasons(harness, "child.say('GroupInit')\nchild.collective()\n")
+    assert said["probe"] == ("checked", None)
+    assert said["model"] == ("not-run", "train.py ends and never wraps a model in DistributedDataParallel")
+
+
+def test_a_script_that_runs_for_ever_says_what_it_had_come_to(harness: "Harness") -> None:
+    state, reason = reasons(harness, "import time\nchild.wrap()\ntime.sleep(99)\n", timeout=1.0)["probe"]
+    assert (state, reason) == (
+        "not-run",
+        "the script had not ended after 1 s, then at train.py:3: --timeout gives it longer",
+    )
+
+
+def test_the_model_layer_is_served_by_a_run_that_time_cut_short(harness: "Harness") -> None:
+    said = reasons(harness, "import time\nchild.wrap()\ntime.sleep(99)\n", timeout=1.0)
+    assert said["model"] == ("checked", None)
+
+
+def test_a_fault_of_the_harness_is_never_the_users(harness: "Harness") -> None:
+    said = reasons(
+        harness,
+        """
+        child.say("GroupInit")
+        child.say("Raised", type="builtins.KeyError", message="'seen'", ours=True)
+        child.say("Ended", how="exception", status=1)
+        import os
+        os._exit(1)
+        """,
+    )
+    assert said["probe"] == ("failed", "a fault of ddpdoctor's own while it watched the script: KeyError: 'seen'")
+
+
+def test_a_child_that_cannot_start_is_told_by_its_last_words(
+    harness: "Harness", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ddpdoctor.harness import ordering
+
+    monkeypatch.setattr(ordering, "START", "import sys\nprint('no such thing', file=sys.stderr)\nsys.exit(4)")
+    said = reasons(harness, "")
+    assert said["probe"] == ("failed", "the observed process ended before the script began: no such thing")
+    assert harness.last is not None and harness.last.trace is None
+
+
+@pytest.mark.parametrize(
+    ("exception", "said"),
+    [
+        ("OSError(28, 'No space left on device')", "the script wrote more than the run may write (train.py:2)"),
+        (
+            "OSError(18, 'Invalid cross-device link')",
+            "the script renamed a folder, which the overlay of an ordinary user cannot do (train.py:2)",
+        ),
+        (
+            "ConnectionError('[Errno 101] Network is unreachable')",
+            "the script wants the network, which the run does not have (train.py:2)",
+        ),
+    ],
+)
+def test_what_only_the_containment_forbids_is_not_the_scripts_fault(
+    harness: "Harness", exception: str, said: str
+) -> None:
+    states = reasons(harness, f"child.say('GroupInit')\nraise {exception}\n")
+    assert states["probe"] == ("not-run", said)
+    assert harness.last is not None and harness.last.trace is not None
+    assert all(raised.ours for raised in harness.last.trace.of(Raised))
+
+
+def test_details_say_what_protected_the_files_and_what_was_put_in_the_place_of_what(harness: "Harness") -> None:
+    seen = harness.run("child.wrap()\nif not RANK: child.say('Substituted', what='CIFAR10', by='random images')\n")
+    details = seen.layers["probe"].details
+    assert details[0].startswith("contained by ")
+    assert "calls to CUDA and NCCL went to the CPU and gloo" in details
+    assert details[-1] == "random images in the place of CIFAR10"
+
+
+def test_the_children_know_nothing_of_a_job_around_them(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:
+    outer = {
+        "RANK": "7",
+        "MASTER_ADDR": "10.0.0.1",
+        "TORCHELASTIC_RUN_ID": "live",
+        "SLURM_JOB_ID": "1",
+        "NCCL_DEBUG": "INFO",
+        "PET_NNODES": "4",
+        "OMPI_COMM_WORLD_RANK": "7",
+        "WANDB_MODE": "online",
+        "UNTOUCHED": "yes",
+    }
+    for name, value in outer.items():
+        monkeypatch.setenv(name, value)
+    seen = harness.run(
+        """
+        import os, json
+        child.say("GroupInit")
+        names = ("MASTER_ADDR", "SLURM_JOB_ID", "NCCL_DEBUG", "PET_NNODES", "WANDB_MODE", "HF_HUB_OFFLINE", "UNTOUCHED")
+        shown = {name: os.environ.get(name) for name in (*names, "OMPI_COMM_WORLD_RANK", "RANK", "WORLD_SIZE")}
+        child.say("Warned", text=json.dumps(shown))
+        """,
+        style="single",
+    )
+    import json
+
+    from ddpdoctor.events import Warned
+
+    assert seen.trace is not None
+    assert json.loads(seen.trace.of(Warned)[0].text) == {
+        **dict.fromkeys(("MASTER_ADDR", "SLURM_JOB_ID", "NCCL_DEBUG", "PET_NNODES", "OMPI_COMM_WORLD_RANK")),
+        "RANK": None,
+        "WORLD_SIZE": None,
+        "WANDB_MODE": "disabled",
+        "HF_HUB_OFFLINE": "1",
+        "UNTOUCHED": "yes",
+    }
+    assert os.environ["RANK"] == "7"
+
+
+def test_torchrun_style_gives_each_rank_its_variables(harness: "Harness") -> None:
+    seen = harness.run(
+        """
+        import os
+        child.say("GroupInit")
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR")
+        child.say("Warned", text=" ".join(os.environ[name] for name in names))
+        assert int(os.environ["MASTER_PORT"]) > 1024 and os.environ["TORCHELASTIC_RUN_ID"]
+        """,
+        ranks=3,
+    )
+    from ddpdoctor.events import Warned
+
+    assert seen.trace is not None
+    assert sorted(warned.text for warned in seen.trace.of(Warned)) == [
+        f"{rank} {rank} 3 3 0 127.0.0.1" for rank in range(3)
+    ]
+    assert seen.trace.of(Raised) == ()
