@@ -1,0 +1,72 @@
+"""The BatchNorm layers of a model: which are unconverted, and how many values a channel each sees on a rank."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+from ddpdoctor.events import Norm
+
+
+def is_unconverted(module: torch.nn.Module) -> bool:
+    """Whether a layer is a BatchNorm that keeps its statistics to its own rank."""
+    return isinstance(module, _BatchNorm) and not isinstance(module, (torch.nn.SyncBatchNorm, _InstanceNorm))
+
+
+def uses_batch_statistics(module: torch.nn.Module) -> bool:
+    """Whether a BatchNorm would use the statistics of its batch now: it trains, or it keeps none of its own."""
+    return module.training or getattr(module, "running_mean", None) is None
+
+
+def unconverted(model: torch.nn.Module) -> tuple[tuple[str, torch.nn.Module], ...]:
+    """Return the unconverted BatchNorm layers of a model with their names; the model itself has the name ``""``."""
+    return tuple((name, module) for name, module in model.named_modules() if is_unconverted(module))
+
+
+class NormWatch:
+    """Counts the values a channel that each unconverted BatchNorm layer of a model gets in its training forwards."""
+
+    def __init__(self, model: torch.nn.Module, named: Callable[[type], str]) -> None:
+        """Watch a model; ``named`` gives a type its dotted path."""
+        self._layers = unconverted(model)
+        self._named = named
+        self._values: dict[str, int] = {}
+        self._handles = [module.register_forward_pre_hook(self._counter(name)) for name, module in self._layers]
+
+    def _counter(self, name: str) -> Callable[[torch.nn.Module, Any], None]:
+        def count(module: torch.nn.Module, inputs: Any) -> None:
+            tensor = inputs[0] if inputs else None
+            if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and uses_batch_statistics(module):
+                channels = tensor.shape[1]
+                self._values[name] = tensor.numel() // channels if channels else 0
+
+        return count
+
+    @property
+    def counted(self) -> bool:
+        """Whether any layer has seen a training forward."""
+        return bool(self._values)
+
+    def norms(self, factor: float = 1.0) -> tuple[Norm, ...]:
+        """Return the layers with the number of values each saw, multiplied by ``factor``.
+
+        The factor makes up for batches of which only a part was loaded.
+        """
+        return tuple(
+            Norm(
+                name=name,
+                type=self._named(type(module)),
+                place=None,
+                trained=name in self._values or uses_batch_statistics(module),
+                values=round(self._values[name] * factor) if name in self._values else None,
+            )
+            for name, module in self._layers
+        )
+
+    def close(self) -> None:
+        """Take the hooks away."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
