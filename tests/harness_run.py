@@ -1,16 +1,20 @@
 """Runs a test's script through the harness with the stand-in child."""
 
+import errno
+import json
 import os
+import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ddpdoctor.harness import observation, ordering, torch_version
+from ddpdoctor.harness.contain import seccomp
 from ddpdoctor.harness.plan import Observation, Plan
+from ddpdoctor.harness.run_folder import plan_of
 
 STAND_IN = Path(__file__).resolve().parent / "stand_in_child.py"
 START = (
@@ -49,17 +53,6 @@ class Harness:
         assert list(self.temporary.glob("ddpdoctor-*")) == []
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """Wait for a condition with a deadline, and return what it returned."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError(f"not within {seconds} s: {condition}")
-
-
 @pytest.fixture
 def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     """A harness whose children are stand-ins, with a temporary folder and a home of its own."""
@@ -74,3 +67,24 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
     yield Harness(project, temporary)
     if os.path.isdir("/dev/shm"):
         assert set(os.listdir("/dev/shm")) <= before
+
+
+def main() -> None:
+    """Run a plan in a process of its own, for tests that end it or hold it back: ``harness_run.py PLAN [CALL…]``.
+
+    The system calls with the given numbers are refused to it, as the seccomp filter of a container does.
+    """
+    ordering.START = START
+    torch_version.missing = lambda: None  # type: ignore[assignment]
+    if sys.argv[2:]:
+        seccomp.answer(dict.fromkeys(map(int, sys.argv[2:]), errno.EPERM))
+    print("begins", flush=True)
+    plan = plan_of(json.loads(sys.argv[1]))
+    reason = observation.available(plan) if sys.argv[2:] else None
+    seen = observation.observe(plan, lambda words: print(words, flush=True))
+    states = {layer: (state.state, state.reason, state.details) for layer, state in seen.layers.items()}
+    print(json.dumps({"available": reason, "layers": states}))
+
+
+if __name__ == "__main__":
+    main()

@@ -33,10 +33,9 @@ class Mounts:
     def inside(self, path: str) -> Iterator[str]:
         """Yield the mount points beneath a path that are in no other one beneath it."""
         prefix = path.rstrip("/") + "/"
-        found = ""
-        for point in sorted(self.types):
-            if point.startswith(prefix) and point != path and not (found and point.startswith(f"{found}/")):
-                found = point
+        beneath = {point for point in self.types if point.startswith(prefix) and point != path}
+        for point in sorted(beneath):
+            if not any(point.startswith(f"{other}/") for other in beneath):
                 yield point
 
 
