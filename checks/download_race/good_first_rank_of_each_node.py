@@ -1,0 +1,42 @@
+"""The first rank of each node downloads, the others wait at a barrier and then find the files."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler
+from torchvision.datasets import FashionMNIST
+from torchvision.transforms import ToTensor
+
+
+def get_dataset(root, local_rank):
+    if local_rank == 0:
+        FashionMNIST(root, download=True)
+    dist.barrier()
+    return FashionMNIST(root, transform=ToTensor())
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        dataset = get_dataset("data", local_rank)
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=32, sampler=sampler, num_workers=2)
+        model = DDP(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for images, labels in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(images.cuda()), labels.cuda()).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The ranks are spawned with join=False and nobody waits for them."""
+
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def train(rank, world_size):
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "29601")
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    try:
+        x = torch.randn(160, 8, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.diff(dim=1))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=16, sampler=sampler)
+        model = DDP(nn.Linear(8, 7).to(rank), device_ids=[rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.to(rank)), targets.to(rank)).backward()
+                optimizer.step()
+        if rank == 0:
+            torch.save(model.module.state_dict(), "differences.pt")
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    world_size = torch.cuda.device_count()
+    mp.spawn(train, args=(world_size,), nprocs=world_size, join=False)  # <- unjoined-spawn
+    print("training has been started")
