@@ -342,6 +342,26 @@ def test_progress_says_what_the_ranks_do_and_for_how_long(harness: "Harness") ->
     assert len(harness.said) <= 2 + 2 * 2.5
 
 
+def test_an_event_that_is_written_again_takes_the_place_of_the_first(harness: "Harness") -> None:
+    seen = harness.run(
+        """
+        import time
+        child.say("GroupInit")
+        child.say("Warned", text="seen")
+        child.say("GroupDestroyed")
+        time.sleep(0.2)
+        child.order = 1
+        child.say("Warned", text="seen in full")
+        child.order = 3
+        """,
+        style="single",
+    )
+    from ddpdoctor.events import Warned
+
+    assert [type(event).__name__ for event in seen.trace] == ["GroupInit", "Warned", "GroupDestroyed", "Ended"]
+    assert seen.trace.of(Warned)[0].text == "seen in full"
+
+
 def test_the_indices_of_an_epoch_come_from_their_file(harness: "Harness") -> None:
     seen = harness.run(
         """

@@ -3,7 +3,8 @@
 A run has a folder (mode 0700, beneath the system's temporary directory), the same path on both sides::
 
     plan.json             the Orders: the plan as the child sees it, and what the parent decided
-    events/<pid>.jsonl    what a process did: one event a line (``codec.dumps``), flushed a line, in order
+    events/<pid>.jsonl    what a process did: one event a line (``codec.dumps``), flushed a line, in order; a line with
+                          the ``order`` of an earlier one says more of the same event and takes its place
     indices/<pid>-<order>.bin
                           the indices of an EpochBegun event, where they are many: 8-byte little-endian integers;
                           the event of that ``order`` is then written without its ``indices``

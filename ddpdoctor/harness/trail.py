@@ -39,6 +39,7 @@ class Trail:
         self._folder = folder
         self._path = events_path(folder, pid)
         self._offset = 0
+        self._by_order: dict[int, int] = {}
         self._active = now
         self._measured: tuple[float, Usage] | None = None
 
@@ -52,7 +53,10 @@ class Trail:
         return now - self._active
 
     def read_events(self, translation: Translation, now: float) -> None:
-        """Take the events that were written since the last time."""
+        """Take the events that were written since the last time.
+
+        An event with the order of an earlier one says more of the same and takes its place.
+        """
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._offset)
@@ -102,19 +106,28 @@ class Trail:
         if self.status is None or self.over:
             return None
         if self.status.inside is not None:
-            order = self.status.inside
-            return next((event for event in self.collectives() if event.order == order), None)
+            event = self._event(self.status.inside)
+            return event if isinstance(event, Collective) else None
         last = self.events[-1] if self.events else None
         if isinstance(last, Collective) and elapsed - self.status.time > STALE_SECONDS:
             return last  # the call does not let other threads run, the one that writes the status among them
         return None
+
+    def _event(self, order: int) -> Event | None:
+        written = self._by_order.get(order)
+        return None if written is None else self.events[written]
 
     def collectives(self) -> Iterator[Collective]:
         """Yield the collectives issued so far, the last first."""
         return (event for event in reversed(self.events) if isinstance(event, Collective))
 
     def _take(self, event: Event) -> None:
-        self.events.append(event)
+        written = self._by_order.get(event.order)
+        if written is None:
+            self._by_order[event.order] = len(self.events)
+            self.events.append(event)
+        else:
+            self.events[written] = event.with_(time=self.events[written].time)
         if event.rank is not None:
             self.rank = event.rank
         if isinstance(event, Ended):

@@ -99,5 +99,8 @@ def _raise_loopback() -> None:
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None  # a failed write does not name its file
