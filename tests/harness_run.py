@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.harness import observation, ordering, torch_version
+from ddpdoctor.events import Raised
+from ddpdoctor.harness import observation, ordering, reasons, torch_version
 from ddpdoctor.harness.contain import seccomp
 from ddpdoctor.harness.plan import Observation, Plan
 from ddpdoctor.harness.run_folder import plan_of
@@ -83,7 +84,8 @@ def main() -> None:
     reason = observation.available(plan) if sys.argv[2:] else None
     seen = observation.observe(plan, lambda words: print(words, flush=True))
     states = {layer: (state.state, state.reason, state.details) for layer, state in seen.layers.items()}
-    print(json.dumps({"available": reason, "layers": states}))
+    raised = [reasons.exception(event) for event in seen.trace.of(Raised)] if seen.trace else []
+    print(json.dumps({"available": reason, "layers": states, "raised": raised}))
 
 
 if __name__ == "__main__":
