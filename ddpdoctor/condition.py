@@ -41,19 +41,39 @@ class Literal(NamedTuple):
         return self.atom.text if self.holds else f"not ({self.atom.text})"
 
 
-class AllOf(NamedTuple):
+class Compound:
+    """A conjunction or disjunction of parts, compared by its parts; ``atoms`` are all atoms in it."""
+
+    __slots__ = ("_hash", "atoms", "parts", "weight")
+
+    def __init__(self, parts: "frozenset[Part | AllOf]") -> None:
+        self.parts = parts
+        self.atoms: frozenset[Atom] = frozenset().union(
+            *((part.atom,) if isinstance(part, Literal) else part.atoms for part in parts)
+        )
+        self.weight: int = sum(1 if isinstance(part, Literal) else part.weight for part in parts)
+        self._hash = hash((type(self).__name__, parts))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.parts == other.parts
+
+
+class AllOf(Compound):
     """A conjunction inside a disjunction."""
 
-    parts: "frozenset[Part]"
+    __slots__ = ()
 
     def __str__(self) -> str:
         return " and ".join(sorted(map(str, self.parts)))
 
 
-class AnyOf(NamedTuple):
+class AnyOf(Compound):
     """A disjunction."""
 
-    parts: frozenset[Literal | AllOf]
+    __slots__ = ()
 
     def __str__(self) -> str:
         return "(" + " or ".join(sorted(map(str, self.parts))) + ")"
@@ -64,8 +84,8 @@ Condition: TypeAlias = frozenset[Part]
 Formula: TypeAlias = bool | Literal | AllOf | AnyOf
 
 ALWAYS: Condition = frozenset()
-MAX_ALTERNATIVES = 12
-"""A disjunction of more alternatives says too little to be worth its cost: it is taken to hold."""
+MAX_WEIGHT = 24
+"""A disjunction of more literals costs more than it tells: it becomes one atom about which nothing is known."""
 
 
 def negation(formula: Formula) -> Formula:
@@ -80,7 +100,7 @@ def negation(formula: Formula) -> Formula:
 
 def all_of(formulas: Iterable[Formula]) -> Formula:
     """Return the conjunction of formulas."""
-    parts: set[Part] = set()
+    parts: set[Part | AllOf] = set()
     for formula in formulas:
         if formula is False:
             return False
@@ -95,7 +115,7 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
 
 def any_of(formulas: Iterable[Formula]) -> Formula:
     """Return the disjunction of formulas."""
-    parts: set[Literal | AllOf] = set()
+    parts: set[Part | AllOf] = set()
     for formula in formulas:
         if formula is True:
             return True
@@ -105,9 +125,10 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
             parts.add(formula)
     if not parts:
         return False
-    if len(parts) > MAX_ALTERNATIVES:
-        return True
-    return next(iter(parts)) if len(parts) == 1 else AnyOf(frozenset(parts))
+    if len(parts) == 1:
+        return next(iter(parts))
+    either = AnyOf(frozenset(parts))
+    return either if either.weight <= MAX_WEIGHT else Literal(Atom(f"{str(either)[:200]}…"), True)
 
 
 def as_formula(condition: Condition) -> Formula:
@@ -116,63 +137,66 @@ def as_formula(condition: Condition) -> Formula:
 
 
 def assume(condition: Condition, formula: Formula) -> Condition | None:
-    """Return the condition with the formula added, or ``None`` when the two contradict each other."""
+    """Return the condition with a formula added, or ``None`` when the two contradict each other.
+
+    Contradictions are found by unit propagation: each is one, but not every one is found.
+    """
     if isinstance(formula, bool):
         return condition if formula else None
-    if isinstance(formula, Literal):
-        return _assume_literal(condition, formula)
     if isinstance(formula, AllOf):
-        return _assume_all(condition, formula.parts)
-    return _assume_any(condition, formula)
-
-
-def _assume_all(condition: Condition, parts: Iterable[Part]) -> Condition | None:
-    for part in parts:
-        added = assume(condition, part)
-        if added is None:
-            return None
-        condition = added
-    return condition
-
-
-def _assume_literal(condition: Condition, literal: Literal) -> Condition | None:
-    if literal in condition:
-        return condition
-    if Literal(literal.atom, not literal.holds) in condition:
-        return None
-    added = condition | {literal}
-    for part in condition:
-        if isinstance(part, AnyOf):
-            simplified = _assume_any(added - {part}, part)
-            if simplified is None:
-                return None
-            added = simplified
-    return added
-
-
-def _assume_any(condition: Condition, disjunction: AnyOf) -> Condition | None:
-    if disjunction in condition:
-        return condition
-    possible: list[Literal | AllOf] = []
-    for part in disjunction.parts:
-        whole = assume(condition, part)
-        if whole is None:
-            continue
-        if whole == condition:
-            return condition
-        possible.append(part)
-    if not possible:
-        return None
-    if len(possible) == 1:
-        return assume(condition, possible[0])
-    return condition | {AnyOf(frozenset(possible))}
+        return _with(condition, formula.parts)
+    return condition if formula in condition else _with(condition, (formula,))
 
 
 def together(first: Condition, second: Condition) -> Condition | None:
     """Return the condition under which both hold, or ``None`` when they cannot hold together."""
     if len(first) < len(second):
         first, second = second, first
-    return _assume_all(first, second)
+    return first if second <= first else _with(first, second - first)
+
+
+def _with(condition: Condition, added: "Iterable[Part | AllOf]") -> Condition | None:
+    parts: set[Part] = set(condition)
+    queue: list[Part | AllOf] = list(added)
+    while queue:
+        part = queue.pop()
+        if isinstance(part, Literal):
+            if part in parts:
+                continue
+            if Literal(part.atom, not part.holds) in parts:
+                return None
+            parts.add(part)
+            for other in [other for other in parts if isinstance(other, AnyOf) and part.atom in other.atoms]:
+                parts.discard(other)
+                queue.append(other)
+        elif isinstance(part, AllOf):
+            queue.extend(part.parts)
+        elif part not in parts:
+            left = [option for option in part.parts if not _clashes(parts, option)]
+            if not left:
+                return None
+            if any(_follows(parts, option) for option in left):
+                continue
+            if len(left) == 1:
+                queue.append(left[0])
+            else:
+                parts.add(part if len(left) == len(part.parts) else AnyOf(frozenset(left)))
+    return frozenset(parts)
+
+
+def _clashes(parts: set[Part], formula: "Part | AllOf") -> bool:
+    """Whether a formula contradicts the literals of a condition."""
+    if isinstance(formula, Literal):
+        return Literal(formula.atom, not formula.holds) in parts
+    clashes = (_clashes(parts, part) for part in formula.parts)
+    return any(clashes) if isinstance(formula, AllOf) else all(clashes)
+
+
+def _follows(parts: set[Part], formula: "Part | AllOf") -> bool:
+    """Whether a formula holds where a condition does."""
+    if isinstance(formula, AllOf):
+        return formula.parts <= parts
+    return formula in parts
 
 
 def compatible(first: Condition, second: Condition) -> bool:

@@ -145,6 +145,13 @@ class DeviceUsed(Event):
     by: str
 
 
+class Seeded(Event):
+    """P: a random generator is seeded; the value's taint says whether each rank gets a seed of its own."""
+
+    value: Value
+    by: str
+
+
 # --- data ----------------------------------------------------------------------------------------------------------
 
 
@@ -255,13 +262,14 @@ class ModelWrapped(Event):
     parameters: int | None = None
 
 
-class LayoutChanged(Event):
-    """P: the memory layout of a wrapped model's parameters is changed after the wrap, or a gradient is preset to a
-    layout of its own (``what``).
+class GradientsChanged(Event):
+    """P: a parameter's ``.grad`` is given a tensor of the script's own: ``how`` is ``preset`` (before the backward) or
+    ``replaced in a hook``; ``row_major`` when that tensor is laid out row by row while the model is channels_last.
     """
 
     model: Value
-    what: str
+    how: str
+    row_major: bool = False
 
 
 class Forward(Event):
@@ -276,12 +284,14 @@ class Forward(Event):
 
 
 class Backward(Event):
-    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``.
+    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and ``batches``
+    the loaders whose batches did.
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """
 
     forwards: tuple[int, ...] = ()
+    batches: tuple[Ref, ...] = ()
     reduced: bool | None = None
     bypassed: tuple[Ref, ...] = ()
 
@@ -405,11 +415,17 @@ class Warned(Event):
 
 
 class Unfollowed(Event):
-    """P: a call that was not followed got an object that matters (``what`` names its type)."""
+    """P: a call that was not followed got objects that matter: what it does to them is not known."""
 
     call: str
     objects: tuple[Ref, ...] = ()
-    what: str = ""
+
+
+class Unparsed(Event):
+    """P: a file does not parse: Python's ``message``, and the likely ``cause`` where one can be told."""
+
+    message: str
+    cause: str | None = None
 
 
 class Substituted(Event):

@@ -1,1 +1,66 @@
 """Reads a training script and predicts its trace; the only code that knows ``ast``."""
+
+from ddpdoctor.events import Event, Unparsed
+from ddpdoctor.reader.attributes import get_attribute, set_attribute
+from ddpdoctor.reader.blocks import enter_manager
+from ddpdoctor.reader.calls import base_called, call_value
+from ddpdoctor.reader.expressions import EXPRESSIONS
+from ddpdoctor.reader.formulas import test
+from ddpdoctor.reader.imports import load_module
+from ddpdoctor.reader.items import get_item, set_item
+from ddpdoctor.reader.library import attribute_model, attribute_written
+from ddpdoctor.reader.library.entries import decorate
+from ddpdoctor.reader.loops import item_of
+from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.roots import run_uncalled
+from ddpdoctor.reader.source import Source, load, parse
+from ddpdoctor.reader.statements import STATEMENTS
+from ddpdoctor.reader.walk import OutOfBudget, Tables, Walk
+from ddpdoctor.trace import Predicted
+
+TABLES = Tables(
+    expressions=EXPRESSIONS,
+    statements=STATEMENTS,
+    call=call_value,
+    get_attribute=get_attribute,
+    set_attribute=set_attribute,
+    set_item=set_item,
+    get_item=get_item,
+    item_of=item_of,
+    decorate=decorate,
+    base_called=base_called,
+    attribute_model=attribute_model,
+    attribute_written=attribute_written,
+    enter_manager=enter_manager,
+    load=load_module,
+    test=test,
+)
+
+
+def read(file: str, directory: str, content: bytes | None = None) -> Predicted:
+    """Return the predicted trace of one script.
+
+    ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the script is not on
+    disk. Raises OSError when the file cannot be read.
+    """
+    source = load(file) if content is None else parse(content, file)
+    if source.tree is None:
+        return Predicted(_unparsed(source), complete=False, entered=False)
+    project = Project(file, directory)
+    project.main.source = source
+    walk = Walk(project, TABLES)
+    entered = True
+    try:
+        walk.load(project.main)
+        entered = run_uncalled(walk)
+    except OutOfBudget:
+        pass
+    except RecursionError:
+        walk.complete = False
+    complete = walk.complete and not project.overflowed
+    return Predicted(walk.events, complete=complete, entered=entered)
+
+
+def _unparsed(source: Source) -> list[Event]:
+    assert source.fault is not None
+    return [Unparsed(place=source.fault.place, message=source.fault.message, cause=source.fault.cause)]

@@ -1,0 +1,240 @@
+"""Reads and writes the attributes of abstract values."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.condition import together
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Attribute,
+    Bound,
+    Choice,
+    Class,
+    External,
+    Function,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Package,
+    Super,
+    Table,
+    Truth,
+    text,
+)
+from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.imports import module_attribute
+from ddpdoctor.reader.names import RANK_NAMES, hinted
+from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.walk import Walk
+
+
+def get_attribute(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abstract:
+    """Return an attribute of a value; what is not known of it stays an :class:`Attribute`."""
+    reader = _READERS.get(type(value))
+    return Attribute(value, name) if reader is None else reader(walk, value, name, node)
+
+
+def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
+    cell = value.attributes.get(name)
+    if cell is not None:
+        return _counted(walk, value.cls, name, read(cell, walk.path))
+    found = class_attribute(walk, value.cls, name)
+    if found is not None:
+        return _bound(walk, found, value, node)
+    if name == "__class__":
+        return value.cls
+    if name == "__dict__":
+        return Table(value.attributes)
+    if value.inner is not None:
+        return get_attribute(walk, value.inner, name, node)
+    fallback = class_attribute(walk, value.cls, "__getattr__")
+    if isinstance(fallback, Function):
+        result = walk.call_with(Bound(fallback, value), Known(name), node=node)
+        if not isinstance(result, (Opaque, Attribute)):
+            return result
+    return _unset(value, name)
+
+
+def _unset(value: Abstract, name: str) -> Abstract:
+    """Return an attribute that nothing has set: what its name says, or a method of a base outside the project."""
+    if name.lower() in RANK_NAMES:
+        return hinted(name, value.tags, label=f"{text(value)}.{name}")
+    return Attribute(value, name)
+
+
+def _bound(walk: Walk, found: Abstract, receiver: Object, node: ast.AST) -> Abstract:
+    if not isinstance(found, Function):
+        return found
+    if found.kind == "property":
+        return walk.call_with(Bound(found, receiver), node=node)
+    if found.kind == "staticmethod":
+        return found
+    return Bound(found, receiver.cls if found.kind == "classmethod" else receiver)
+
+
+def _counted(walk: Walk, cls: Class, name: str, value: Abstract) -> Abstract:
+    """Return an attribute's value; one that is counted up somewhere has, inside a loop, no one value."""
+    if walk.loops and isinstance(value, Known) and name in cls.module.widened and _is_number(value.value):
+        return Opaque(f"{cls.name}.{name}", default=value)
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def class_attribute(walk: Walk, cls: Class, name: str, after: Class | None = None) -> Abstract | None:
+    """Return what a class or its bases in the project define under a name, from the class ``after`` on."""
+    order = cls.resolution()
+    if after is not None and after in order:
+        order = order[order.index(after) + 1 :]
+    for candidate in order:
+        cell = candidate.attributes.get(name)
+        if cell is not None:
+            return read(cell, walk.path)
+    return None
+
+
+def _of_class(walk: Walk, value: Class, name: str, node: ast.AST) -> Abstract:
+    found = class_attribute(walk, value, name)
+    if isinstance(found, Function) and found.kind == "classmethod":
+        return Bound(found, value)
+    if found is not None:
+        return found
+    return Known(value.name) if name == "__name__" else Attribute(value, name)
+
+
+def _of_super(walk: Walk, value: Super, name: str, node: ast.AST) -> Abstract:
+    receiver = value.receiver
+    cls = receiver.cls if isinstance(receiver, Object) else receiver if isinstance(receiver, Class) else None
+    found = class_attribute(walk, cls, name, after=value.cls) if cls is not None else None
+    if isinstance(found, Function) and found.kind != "staticmethod":
+        return Bound(found, receiver)
+    return found if found is not None else Attribute(value, name)
+
+
+def _of_made(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
+    cell = value.attributes.get(name)
+    if cell is not None:
+        return read(cell, walk.path)
+    model = walk.tables.attribute_model(value.path)
+    found = model(walk, value, name, node) if model is not None else None
+    return found if found is not None else _unset(value, name)
+
+
+def _of_opaque(walk: Walk, value: Opaque, name: str, node: ast.AST) -> Abstract:
+    cell = value.attributes.get(name)
+    return read(cell, walk.path) if cell is not None else _unset(value, name)
+
+
+def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
+    """Read the attribute of every option that can have it: ``None`` and other constants cannot."""
+    found = []
+    before = walk.path
+    for condition, option in value.options:
+        both = together(before, condition)
+        if both is None or (isinstance(option, Known) and not isinstance(option.value, str)):
+            continue
+        walk.path = both
+        found.append((condition, get_attribute(walk, option, name, node)))
+    walk.path = before
+    return choice(found) if found else Attribute(value, name)
+
+
+def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstract:
+    path = canonical(f"{value.path}.{name}")
+    if path in ("sys.argv", "sys.platform", "os.name"):
+        return Opaque(path, origin="configuration")
+    return External(path)
+
+
+def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:
+    return module_attribute(walk, value.module, name)
+
+
+def _of_function(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abstract:
+    function = value.function if isinstance(value, Bound) else value
+    assert isinstance(function, Function)
+    cell = function.attributes.get(name)
+    if cell is not None:
+        return read(cell, walk.path)
+    if name == "__name__":
+        return Known(function.name)
+    if name == "__self__" and isinstance(value, Bound):
+        return value.receiver
+    return Attribute(value, name)
+
+
+_READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstract]] = {
+    Object: _of_object,  # type: ignore[dict-item]
+    Class: _of_class,  # type: ignore[dict-item]
+    Super: _of_super,  # type: ignore[dict-item]
+    Made: _of_made,  # type: ignore[dict-item]
+    Opaque: _of_opaque,  # type: ignore[dict-item]
+    Choice: _of_choice,  # type: ignore[dict-item]
+    External: _of_external,  # type: ignore[dict-item]
+    Package: _of_package,  # type: ignore[dict-item]
+    Function: _of_function,
+    Bound: _of_function,
+}
+
+
+def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: ast.AST) -> None:
+    """Write an attribute of a value."""
+    if isinstance(value, Choice):
+        before = walk.path
+        for condition, option in value.options:
+            both = together(before, condition)
+            if both is not None and not isinstance(option, Known):
+                walk.path = both
+                set_attribute(walk, option, name, new, node)
+        walk.path = before
+        return
+    walk.tables.attribute_written(walk, value, name, new, node)
+    if isinstance(value, Package):
+        walk.load(value.module)
+        write(value.module.cells, name, walk.path, new)
+    elif isinstance(value, Bound):
+        write(value.function.attributes, name, walk.path, new)
+    elif isinstance(value, (Object, Made, Opaque, Class, Function)):
+        _keep_prior(walk, value, name, node)
+        setter = class_attribute(walk, value.cls, f"{name}.setter") if isinstance(value, Object) else None
+        if isinstance(setter, Function):
+            walk.call_with(Bound(setter, value), new, node=node)
+        else:
+            write(value.attributes, name, walk.path, new)
+        if (
+            isinstance(new, (Made, Object))
+            and new.owner is None
+            and new is not value
+            and isinstance(value, (Made, Object))
+        ):
+            new.owner = value
+
+
+def _keep_prior(walk: Walk, value: "Object | Made | Opaque | Class | Function", name: str, node: ast.AST) -> None:
+    """Before the first write under a condition, record what an option or unknown attribute was without it."""
+    if not walk.path or name in value.attributes or isinstance(value, (Class, Function)):
+        return
+    if isinstance(value, Object):
+        has_fallback = (
+            class_attribute(walk, value.cls, "__getattr__") is not None or "dict" in value.cls.external_bases()
+        )
+        if not has_fallback:
+            return
+        prior: Abstract = _unset(value, name)
+    else:
+        prior = get_attribute(walk, value, name, node)
+    write(value.attributes, name, frozenset(), prior)
+
+
+def origin_of(value: Abstract) -> str:
+    """Return where a value that is not known comes from."""
+    while isinstance(value, Attribute):
+        value = value.receiver
+    if isinstance(value, Opaque):
+        return value.origin
+    if isinstance(value, Truth):
+        return "other"
+    return "configuration" if "configuration" in value.tags else "other"

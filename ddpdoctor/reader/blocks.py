@@ -1,0 +1,135 @@
+"""``with`` statements: which block they open, and the context managers of the project, which run for real."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.condition import together
+from ddpdoctor.events import Within
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Bound,
+    Choice,
+    Function,
+    Generator,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Truth,
+    options,
+    text,
+)
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.functions import run_body
+from ddpdoctor.reader.library import context_model
+from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.walk import Walk
+
+
+def run_with(walk: Walk, node: "ast.With | ast.AsyncWith", frame: Frame) -> None:
+    """``with``: each context manager in order, then the body inside all of them."""
+    _enter(walk, node, 0, frame)
+
+
+def _enter(walk: Walk, node: "ast.With | ast.AsyncWith", position: int, frame: Frame) -> None:
+    if position == len(node.items):
+        walk.run(node.body, frame)
+        return
+    item = node.items[position]
+    manager = walk.evaluate(item.context_expr, frame)
+
+    def body(value: Abstract) -> None:
+        if item.optional_vars is not None:
+            assign(walk, item.optional_vars, value, frame)
+        _enter(walk, node, position + 1, frame)
+
+    enter_manager(walk, manager, item.context_expr, frame, body)
+
+
+def enter_manager(
+    walk: Walk, manager: Abstract, node: ast.expr, frame: Frame, body: Callable[[Abstract], None]
+) -> None:
+    """Run a body inside a context manager."""
+    if isinstance(manager, Choice):
+        _enter_either(walk, manager, node, frame, body)
+    elif isinstance(manager, Generator):
+        _enter_generator(walk, manager, node, body)
+    elif isinstance(manager, Object):
+        _enter_object(walk, manager, node, body)
+    else:
+        kind, value = _external_block(walk, manager, node)
+        with walk.inside(Within(kind, walk.place(node))):
+            body(value)
+
+
+def _enter_either(walk: Walk, manager: Choice, node: ast.expr, frame: Frame, body: Callable[[Abstract], None]) -> None:
+    """Enter each of several possible managers under its condition; what follows is not divided."""
+    before, ends = walk.path, 0
+    for condition, option in options(manager):
+        both = together(before, condition)
+        if both is None or isinstance(option, (Known, Truth)):
+            continue
+        walk.path, walk.dead = both, False
+        enter_manager(walk, option, node, frame, body)
+        ends += not walk.dead
+    walk.path, walk.dead = before, ends == 0
+
+
+def _external_block(walk: Walk, manager: Abstract, node: ast.expr) -> tuple[str, Abstract]:
+    path = manager.path if isinstance(manager, Made) else text(manager)
+    model = context_model(path)
+    if model is not None:
+        found = model(walk, manager, node)
+        if found is not None:
+            return found
+    if isinstance(manager, Opaque):
+        return "with", Opaque(f"entered {text(manager)}", manager.tags)
+    return "with", manager
+
+
+def _enter_generator(walk: Walk, manager: Generator, node: ast.expr, body: Callable[[Abstract], None]) -> None:
+    """Run a generator with the body of the ``with`` at its yield: what follows the yield follows the body."""
+    file, stack, frames, outer = walk.file, walk.stack, walk.frames, walk.within
+    entered = False
+
+    def deliver(value: Abstract) -> Abstract:
+        nonlocal entered
+        if entered:
+            return NONE
+        entered = True
+        saved = walk.file, walk.stack, walk.frames
+        protecting = tuple(block for block in walk.within if block not in outer)
+        before = walk.within
+        walk.file, walk.stack, walk.frames = file, stack, [*frames]
+        walk.within = (*outer, *protecting)
+        body(value)
+        walk.file, walk.stack, walk.frames = saved
+        walk.within = before
+        walk.dead = False  # a return in the body still runs what follows the yield
+        return NONE
+
+    run_body(walk, manager.function, manager.call, deliver)
+    if not entered:
+        body(Opaque(f"entered {manager.function.name}()", manager.tags))
+
+
+def _enter_object(walk: Walk, manager: Object, node: ast.expr, body: Callable[[Abstract], None]) -> None:
+    enter = class_attribute(walk, manager.cls, "__enter__") or class_attribute(walk, manager.cls, "__aenter__")
+    leave = class_attribute(walk, manager.cls, "__exit__") or class_attribute(walk, manager.cls, "__aexit__")
+    value: Abstract = manager
+    if isinstance(enter, Function):
+        value = walk.call_with(Bound(enter, manager), node=node)
+    place = walk.place(node)
+    before = walk.path
+    with walk.inside(Within("with", place)):
+        body(value)
+    dead = walk.dead
+    if isinstance(leave, Function):
+        walk.dead, path = False, walk.path
+        walk.path = before
+        with walk.inside(Within("finally", place)):
+            walk.call_with(Bound(leave, manager), NONE, NONE, NONE, node=node)
+        walk.path = path
+    walk.dead = dead

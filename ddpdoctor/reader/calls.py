@@ -1,0 +1,166 @@
+"""What calling each kind of value does."""
+
+from collections.abc import Callable
+
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Attribute,
+    Bound,
+    Choice,
+    Class,
+    External,
+    Function,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Partial,
+    Super,
+    Table,
+    text,
+)
+from ddpdoctor.reader.attributes import class_attribute, origin_of
+from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.functions import call_function, instantiate
+from ddpdoctor.reader.library import called_model, class_model, function_model, method_model
+from ddpdoctor.reader.library.modules import call_module, is_module
+from ddpdoctor.reader.walk import Call, Walk
+
+
+def call_value(walk: Walk, callee: Abstract, call: Call) -> Abstract:
+    """Return what calling a value gives."""
+    caller = _CALLERS.get(type(callee))
+    return unknown_call(walk, text(callee), callee, call) if caller is None else caller(walk, callee, call)
+
+
+def _function(walk: Walk, callee: Function, call: Call) -> Abstract:
+    return call_function(walk, callee, call)
+
+
+def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
+    return call_function(walk, callee.function, call.with_first(callee.receiver))
+
+
+def _partial(walk: Walk, callee: Partial, call: Call) -> Abstract:
+    merged = call._replace(args=callee.args + call.args, kwargs={**callee.kwargs, **call.kwargs})
+    return call_value(walk, callee.function, merged)
+
+
+def _class(walk: Walk, callee: Class, call: Call) -> Abstract:
+    return instantiate(walk, callee, call)
+
+
+def _choice(walk: Walk, callee: Choice, call: Call) -> Abstract:
+    """Call each of several possible functions under its condition."""
+    before, found = walk.path, []
+    for condition, option in callee.options:
+        both = walk.assuming_also(condition)
+        if both is None or isinstance(option, Known):
+            continue
+        walk.path = both
+        found.append((condition, call_value(walk, option, call)))
+        walk.path = before
+    return choice(found) if found else Opaque(f"{text(callee)}()")
+
+
+def _external(walk: Walk, callee: External, call: Call) -> Abstract:
+    call = call._replace(path=callee.path)
+    model = function_model(callee.path)
+    found = model(walk, call) if model is not None else None
+    if found is not None:
+        return found
+    walk.unfollowed(call.path, call.given(), call.node)
+    return walk.make(call)
+
+
+def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
+    receiver = callee.receiver
+    if isinstance(receiver, Super):
+        return _through_super(walk, receiver, callee.name, call)
+    path = receiver.path if isinstance(receiver, Made) else ""
+    call = call._replace(path=f"{path}.{callee.name}", receiver=receiver)
+    model = method_model(path, callee.name)
+    found = model(walk, call) if model is not None else None
+    if found is not None:
+        return found
+    if isinstance(receiver, Class) and callee.name == "__init__" and call.args and isinstance(call.args[0], Object):
+        base_called(walk, call.args[0], call._replace(args=call.args[1:]))
+        return Known(None)
+    return unknown_call(walk, f"{text(receiver)}.{callee.name}", receiver, call)
+
+
+def _through_super(walk: Walk, receiver: Super, name: str, call: Call) -> Abstract:
+    """Call a method of a base outside the project through ``super()``."""
+    target = receiver.receiver
+    if name == "__init__" and isinstance(target, Object):
+        base_called(walk, target, call)
+        return Known(None)
+    if isinstance(target, Object) and name != "__new__":
+        if name == "__iter__" and target.inner is not None:
+            return target.inner
+        path = target.inner.path if isinstance(target.inner, Made) else ""
+        model = method_model(path, name)
+        found = model(walk, call._replace(path=f"{path}.{name}", receiver=target)) if model is not None else None
+        if found is not None:
+            return found
+    return Opaque(f"super().{name}()", call.flow() | target.tags)
+
+
+def base_called(walk: Walk, made: Object, call: Call) -> None:
+    """Run the constructor of the base outside the project that an object has: a loader, a sampler, a wrapper …"""
+    for path in made.cls.external_bases():
+        model = class_model(path)
+        if model is not None:
+            inner = model(walk, call._replace(path=path, instance=made))
+            if isinstance(inner, Made):
+                made.inner = inner
+                made.tags |= inner.tags
+            return
+
+
+def _object(walk: Walk, callee: Object, call: Call) -> Abstract:
+    method = class_attribute(walk, callee.cls, "__call__")
+    if isinstance(method, Function):
+        return call_function(walk, method, call.with_first(callee))
+    if is_module(callee):
+        return call_module(walk, callee, call)
+    if isinstance(callee.inner, Made):
+        return _made(walk, callee.inner, call)
+    return unknown_call(walk, text(callee), callee, call)
+
+
+def _made(walk: Walk, callee: Made, call: Call) -> Abstract:
+    call = call._replace(path=callee.path, receiver=callee)
+    model = called_model(callee.path)
+    found = model(walk, call) if model is not None else None
+    if found is not None:
+        return found
+    if is_module(callee):
+        return call_module(walk, callee, call)
+    return unknown_call(walk, text(callee), callee, call)
+
+
+def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstract:
+    """Return the result of a call that is not followed: unknown, touched by all that went in."""
+    walk.unfollowed(name, call.given(), call.node)
+    if name.rpartition(".")[2] in MUTATORS:
+        for value in call.given():
+            if isinstance(value, (Items, Table)):
+                value.open = True
+    return Opaque(f"{name}()", receiver.tags | call.flow(), origin=origin_of(receiver))
+
+
+MUTATORS = frozenset({"update", "extend", "append", "fill", "shuffle"})
+
+_CALLERS: dict[type[Abstract], Callable[[Walk, "Abstract", Call], Abstract]] = {
+    Function: _function,  # type: ignore[dict-item]
+    Bound: _bound,  # type: ignore[dict-item]
+    Partial: _partial,  # type: ignore[dict-item]
+    Class: _class,  # type: ignore[dict-item]
+    Choice: _choice,  # type: ignore[dict-item]
+    External: _external,  # type: ignore[dict-item]
+    Attribute: _attribute,  # type: ignore[dict-item]
+    Object: _object,  # type: ignore[dict-item]
+    Made: _made,  # type: ignore[dict-item]
+}

@@ -1,0 +1,106 @@
+"""Guarded stores: variables, attributes and items as lists of writes, each under the condition it was made.
+
+A read keeps the writes that agree with the reader's condition and gives the older ones the negation of the newer
+ones' conditions: one pass over the program suffices, and nothing is ever copied or joined.
+"""
+
+from collections.abc import Hashable, Iterable
+
+from ddpdoctor.condition import AllOf, Condition, Literal, as_formula, assume, negation, together
+from ddpdoctor.reader.abstract import Abstract, Cells, Choice, Known, Opaque
+
+MAX_WRITES = 8
+MAX_OPTIONS = 6
+
+
+def write(cells: Cells, name: Hashable, when: Condition, value: Abstract) -> None:
+    """Record that a name was given a value under a condition."""
+    cell = cells.get(name)
+    if cell is None or not when:
+        cells[name] = [(when, value)]
+        return
+    kept = [entry for entry in cell if not when <= entry[0]]
+    kept.append((when, value))
+    cells[name] = kept[-MAX_WRITES:]
+
+
+def read(cell: list[tuple[Condition, Abstract]], when: Condition) -> Abstract:
+    """Return the value of a cell under a condition: one value, or a choice."""
+    if len(cell) == 1:
+        return cell[0][1]
+    found: list[tuple[Condition, Abstract]] = []
+    rest: Condition | None = when
+    for condition, value in reversed(cell):
+        if rest is None:
+            break
+        both = together(rest, condition)
+        if both is None:
+            continue
+        if both == rest:
+            if not found:
+                return value
+            found.append((rest - when, value))
+            break
+        found.append((both - when, value))
+        rest = assume(rest, negation(_conjunction(both - rest)))
+    if not found:
+        return cell[-1][1]
+    return choice(found)
+
+
+def _conjunction(condition: Condition) -> "Literal | AllOf":
+    formula = as_formula(condition)
+    return formula if isinstance(formula, Literal) else AllOf(condition)
+
+
+def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
+    """Return the value that is one of several, flattened; equal ones are joined only where that loses no guard."""
+    flat: list[tuple[Condition, Abstract]] = []
+    for condition, value in found:
+        if isinstance(value, Choice):
+            for inner, option in value.options:
+                both = together(condition, inner)
+                if both is not None:
+                    flat.append((both, option))
+        else:
+            flat.append((condition, value))
+    joined: list[tuple[Condition, Abstract]] = []
+    seen: dict[Hashable, int] = {}
+    for condition, value in flat:
+        key = _identity(value)
+        at = seen.get(key)
+        if at is not None:
+            merged = _either(joined[at][0], condition)
+            if merged is not None:
+                joined[at] = (merged, value)
+                continue
+        seen[key] = len(joined)
+        joined.append((condition, value))
+    if len(joined) == 1:
+        return joined[0][1]
+    return Choice(tuple(joined[:MAX_OPTIONS])) if joined else Opaque("nothing")
+
+
+def _identity(value: Abstract) -> Hashable:
+    if isinstance(value, Known) and isinstance(value.value, (int, str, float, bool, type(None))):
+        return type(value.value).__name__, value.value
+    return id(value)
+
+
+def same(first: Abstract, second: Abstract) -> bool:
+    """Whether two values are one: the same object, or equal constants."""
+    return _identity(first) == _identity(second)
+
+
+def _either(first: Condition, second: Condition) -> Condition | None:
+    """Return the condition that holds exactly when one of two does, or ``None`` when it is no conjunction."""
+    if first <= second:
+        return first
+    if second <= first:
+        return second
+    left, right = first - second, second - first
+    if len(left) == 1 and len(right) == 1:
+        (one,), (other,) = left, right
+        if isinstance(one, Literal) and isinstance(other, Literal) and negation(one) == other:
+            return first & second
+    return None

@@ -1,0 +1,318 @@
+"""What each kind of expression evaluates to."""
+
+import ast
+
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Choice,
+    Items,
+    Known,
+    Opaque,
+    Super,
+    Table,
+    Truth,
+    text,
+)
+from ddpdoctor.reader.attributes import get_attribute
+from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.definitions import lambda_function
+from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.items import get_item
+from ddpdoctor.reader.loops import comprehension
+from ddpdoctor.reader.names import assign, look_up
+from ddpdoctor.reader.operators import binary, joined, unary
+from ddpdoctor.reader.walk import Call, Evaluator, Walk
+
+
+def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:
+    return Known(node.value)
+
+
+def _name(walk: Walk, node: ast.Name, frame: Frame) -> Abstract:
+    return look_up(walk, node.id, frame)
+
+
+def _attribute(walk: Walk, node: ast.Attribute, frame: Frame) -> Abstract:
+    return get_attribute(walk, walk.evaluate(node.value, frame), node.attr, node)
+
+
+def _subscript(walk: Walk, node: ast.Subscript, frame: Frame) -> Abstract:
+    holder = walk.evaluate(node.value, frame)
+    return get_item(walk, holder, walk.evaluate(node.slice, frame), node)
+
+
+def _slice(walk: Walk, node: ast.Slice, frame: Frame) -> Abstract:
+    parts = [NONE if part is None else walk.evaluate(part, frame) for part in (node.lower, node.upper, node.step)]
+    if all(isinstance(part, Known) for part in parts):
+        return Known(slice(*(part.value for part in parts if isinstance(part, Known))))
+    tags = NO_TAGS.union(*(part.tags for part in parts))
+    if any(is_rank(part) or "rank" in part.tags for part in parts[:2]):
+        tags |= {"shard"}
+    return Opaque(":".join(text(part) for part in parts), tags)
+
+
+def _display(walk: Walk, node: "ast.List | ast.Tuple | ast.Set", frame: Frame) -> Abstract:
+    items: list[Abstract] = []
+    more = False
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            value = walk.evaluate(element.value, frame)
+            if isinstance(value, Items):
+                items += value.items
+                more = more or value.open
+            else:
+                items.append(Opaque(f"items of {text(value)}", value.tags))
+                more = True
+        else:
+            items.append(walk.evaluate(element, frame))
+    return Items(items, type(node).__name__.lower(), more=more)
+
+
+def _dict(walk: Walk, node: ast.Dict, frame: Frame) -> Abstract:
+    table = Table()
+    for key, value_node in zip(node.keys, node.values, strict=True):
+        value = walk.evaluate(value_node, frame)
+        if key is None:
+            update_table(walk, table, value)
+        else:
+            walk.tables.set_item(walk, table, walk.evaluate(key, frame), value, node)
+    return table
+
+
+def update_table(walk: Walk, table: Table, other: Abstract) -> None:
+    """Put the items of another mapping into a table, as ``{**other}`` and ``update`` do."""
+    if isinstance(other, Table):
+        for key, cell in other.cells.items():
+            write(table.cells, key, walk.path, read(cell, walk.path))
+        table.open = table.open or other.open
+        table.extra |= other.extra
+    elif isinstance(other, Choice):
+        before = walk.path
+        for condition, option in other.options:
+            both = assume(before, all_of(condition))
+            if both is not None:
+                walk.path = both
+                update_table(walk, table, option)
+        walk.path = before
+    else:
+        table.open = True
+        table.extra |= other.tags
+
+
+def _joined_string(walk: Walk, node: ast.JoinedStr, frame: Frame) -> Abstract:
+    return joined([_piece(walk, value, frame) for value in node.values])
+
+
+def _piece(walk: Walk, node: ast.expr, frame: Frame) -> Abstract:
+    if isinstance(node, ast.FormattedValue):
+        value = walk.evaluate(node.value, frame)
+        return value if node.format_spec is None or not isinstance(value, Known) else Opaque(f"{text(value)} formatted")
+    return walk.evaluate(node, frame)
+
+
+def _formatted(walk: Walk, node: ast.FormattedValue, frame: Frame) -> Abstract:
+    return walk.evaluate(node.value, frame)
+
+
+def _binary(walk: Walk, node: ast.BinOp, frame: Frame) -> Abstract:
+    return binary(walk.evaluate(node.left, frame), node.op, walk.evaluate(node.right, frame))
+
+
+def _unary(walk: Walk, node: ast.UnaryOp, frame: Frame) -> Abstract:
+    if isinstance(node.op, ast.Not):
+        return boolean(negation(test(walk, node.operand, frame)))
+    return unary(node.op, walk.evaluate(node.operand, frame))
+
+
+def _compare(walk: Walk, node: ast.Compare, frame: Frame) -> Abstract:
+    left = walk.evaluate(node.left, frame)
+    parts = []
+    for operator, comparator in zip(node.ops, node.comparators, strict=True):
+        right = walk.evaluate(comparator, frame)
+        parts.append(compare(walk, left, operator, right, node))
+        left = right
+    return boolean(all_of(parts))
+
+
+def _bool_op(walk: Walk, node: ast.BoolOp, frame: Frame) -> Abstract:
+    """Return ``a or b`` and ``a and b``: the first value that decides, each under the condition that it does."""
+    before = walk.path
+    found: list[tuple[frozenset, Abstract]] = []  # type: ignore[type-arg]
+    for i, operand in enumerate(node.values):
+        value = walk.evaluate(operand, frame)
+        formula = truth_of(walk, value, operand)
+        decides = formula if isinstance(node.op, ast.Or) else negation(formula)
+        last = i == len(node.values) - 1
+        here = walk.path if last else assume(walk.path, decides)
+        if here is not None:
+            shown = boolean(formula) if isinstance(value, Truth) else value
+            found.append((here - before, shown))
+        further = None if last else assume(walk.path, negation(decides))
+        if further is None:
+            break
+        walk.path = further
+    walk.path = before
+    if all(
+        isinstance(value, Truth) or (isinstance(value, Known) and isinstance(value.value, bool)) for _, value in found
+    ):
+        return boolean(any_of(all_of([as_formula(when), truth_of(walk, value)]) for when, value in found))
+    return choice(found)
+
+
+def _conditional(walk: Walk, node: ast.IfExp, frame: Frame) -> Abstract:
+    formula = test(walk, node.test, frame)
+    before = walk.path
+    found: list[tuple[frozenset, Abstract]] = []  # type: ignore[type-arg]
+    for branch, part in ((formula, node.body), (negation(formula), node.orelse)):
+        here = assume(before, branch)
+        if here is not None:
+            walk.path = here
+            found.append((here - before, walk.evaluate(part, frame)))
+    walk.path = before
+    return choice(found)
+
+
+def _lambda(walk: Walk, node: ast.Lambda, frame: Frame) -> Abstract:
+    return lambda_function(walk, node, frame)
+
+
+def _named(walk: Walk, node: ast.NamedExpr, frame: Frame) -> Abstract:
+    value = walk.evaluate(node.value, frame)
+    assign(walk, node.target, value, frame)
+    return value
+
+
+def _starred(walk: Walk, node: ast.Starred, frame: Frame) -> Abstract:
+    return walk.evaluate(node.value, frame)
+
+
+def _await(walk: Walk, node: "ast.Await", frame: Frame) -> Abstract:
+    return walk.evaluate(node.value, frame)
+
+
+def _yield(walk: Walk, node: ast.Yield, frame: Frame) -> Abstract:
+    value = NONE if node.value is None else walk.evaluate(node.value, frame)
+    return _deliver(walk, value, frame)
+
+
+def _yield_from(walk: Walk, node: ast.YieldFrom, frame: Frame) -> Abstract:
+    value = walk.evaluate(node.value, frame)
+    return _deliver(walk, walk.tables.item_of(walk, value, node), frame)
+
+
+def _deliver(walk: Walk, value: Abstract, frame: Frame) -> Abstract:
+    """Hand a yielded value to whoever iterates or entered the generator; its body runs here."""
+    target: Frame | None = frame
+    while target is not None and target.on_yield is None and target.function is None:
+        target = target.parent
+    if target is None or target.on_yield is None:
+        return Opaque("sent value")
+    return target.on_yield(value)
+
+
+def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in frame.cells:
+        return _super(walk, node, frame)
+    callee = walk.evaluate(node.func, frame)
+    args, kwargs, more = arguments(walk, node, frame)
+    return walk.call(callee, Call(args, kwargs, node, frame, more))
+
+
+def arguments(
+    walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame
+) -> tuple[tuple[Abstract, ...], dict[str, Abstract], bool]:
+    """Return the positional and keyword arguments of a call, and whether it gets more that are not known."""
+    args: list[Abstract] = []
+    kwargs: dict[str, Abstract] = {}
+    more = False
+    for arg in node.args if isinstance(node, ast.Call) else ():
+        if isinstance(arg, ast.Starred):
+            value = walk.evaluate(arg.value, frame)
+            if isinstance(value, Items):
+                args += value.items
+                more = more or value.open
+            else:
+                more = True
+        else:
+            args.append(walk.evaluate(arg, frame))
+    for keyword in node.keywords:
+        value = walk.evaluate(keyword.value, frame)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+            continue
+        table = Table()
+        update_table(walk, table, value)
+        more = more or table.open
+        for key, cell in table.cells.items():
+            if isinstance(key, str):
+                kwargs.setdefault(key, _possibly(walk, cell))
+    return tuple(args), kwargs, more
+
+
+def _possibly(walk: Walk, cell: list[tuple[frozenset, Abstract]]) -> Abstract:  # type: ignore[type-arg]
+    """Return the value of a key that ``**`` passes; under other conditions than its writes' it is not passed at all."""
+    value = read(cell, walk.path)
+    if all(when and not when <= walk.path for when, _ in cell):
+        absent = negation(any_of(as_formula(when - walk.path) for when, _ in cell))
+        rest = assume(walk.path, absent)
+        if rest is not None:
+            present = [(when - walk.path, option) for when, option in cell]
+            return choice([*present, (rest - walk.path, Known(NOT_GIVEN))])
+    return value
+
+
+class NotGiven:
+    """Stands for an argument that is not passed under some condition."""
+
+    def __repr__(self) -> str:
+        return "not given"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NOT_GIVEN = NotGiven()
+
+
+def _super(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
+    scope: Frame | None = frame
+    while scope is not None and scope.owner is None:
+        scope = scope.parent
+    if scope is None or scope.owner is None or scope.receiver is None:
+        return Opaque("super()")
+    return Super(scope.owner, scope.receiver)
+
+
+EXPRESSIONS: dict[type[ast.AST], Evaluator] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.List: _display,
+    ast.Tuple: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.JoinedStr: _joined_string,
+    ast.FormattedValue: _formatted,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool_op,
+    ast.IfExp: _conditional,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _named,
+    ast.Starred: _starred,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Call: _call,
+    ast.ListComp: comprehension,
+    ast.SetComp: comprehension,
+    ast.GeneratorExp: comprehension,
+    ast.DictComp: comprehension,
+}

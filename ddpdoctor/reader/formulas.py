@@ -1,0 +1,275 @@
+"""Turns the tests of a program into formulas over canonical atoms."""
+
+import ast
+
+from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    Abstract,
+    Bound,
+    Choice,
+    Class,
+    External,
+    Function,
+    Generator,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Package,
+    Partial,
+    Table,
+    Tags,
+    Truth,
+    is_none,
+    known,
+    text,
+)
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import RANK_LEAVES, Expression, constant
+
+
+def test(walk: Walk, node: ast.expr, frame: Frame) -> Formula:
+    """Return the formula under which an expression is true; the right sides of ``and`` and ``or`` see the left ones."""
+    if isinstance(node, ast.BoolOp):
+        return _connective(walk, node, frame)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return negation(test(walk, node.operand, frame))
+    if isinstance(node, ast.NamedExpr):
+        return truth_of(walk, walk.evaluate(node, frame), node)
+    return truth_of(walk, walk.evaluate(node, frame), node)
+
+
+def _connective(walk: Walk, node: ast.BoolOp, frame: Frame) -> Formula:
+    before = walk.path
+    conjunction = isinstance(node.op, ast.And)
+    parts: list[Formula] = []
+    for value in node.values:
+        formula = test(walk, value, frame)
+        parts.append(formula)
+        further = assume(walk.path, formula if conjunction else negation(formula))
+        if further is None:
+            break
+        walk.path = further
+    walk.path = before
+    return all_of(parts) if conjunction else any_of(parts)
+
+
+def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formula:
+    """Return the formula under which a value is true."""
+    if isinstance(value, Known):
+        return bool(value.value)
+    if isinstance(value, Truth):
+        return value.formula
+    if isinstance(value, Choice):
+        return any_of(all_of([as_formula(when), truth_of(walk, option, node)]) for when, option in value.options)
+    if isinstance(value, (Function, Class, Bound, Package, Partial, Generator)):
+        return True
+    if isinstance(value, (Items, Table)):
+        filled = bool(value.items if isinstance(value, Items) else value.cells)
+        if filled or not value.open:
+            return filled
+        return walk.literal(f"{text(value)} is not empty")
+    if isinstance(value, Object):
+        return True
+    if isinstance(value, Made) and value.path in ALWAYS_TRUE:
+        return True
+    if isinstance(value, Opaque) and value.expression is not None:
+        return atomic(walk, value.name, Expression("bool", (value.expression,)), value.tags, node)
+    return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node)
+
+
+ALWAYS_TRUE = frozenset(
+    {
+        "torch.utils.data.DataLoader",
+        "torch.utils.data.DistributedSampler",
+        "torch.utils.data.RandomSampler",
+        "torch.nn.parallel.DistributedDataParallel",
+        "argparse.Namespace",
+    }
+)
+"""Objects that are true because they are there: a sampler of an empty data set is no case anybody guards against."""
+
+
+def kind_of(tags: Tags, origin: str = "other", expression: Expression | None = None) -> str:
+    """Return the kind of an atom over a value: what decides it."""
+    leaves = expression.leaves() if expression is not None else frozenset()
+    if leaves & RANK_LEAVES or (leaves & {"environment"} and "rank" in tags):
+        return "rank"
+    if leaves & {"world_size", "local_world_size", "initialized", "node", "environment_has", "environment"}:
+        return "world"
+    if "data" in tags:
+        return "data"
+    if origin == "configuration" or "configuration" in tags:
+        return "configuration"
+    return "world" if "world" in tags else "other"
+
+
+def atomic(walk: Walk, name: str, expression: Expression | None, tags: Tags, node: ast.AST | None) -> Formula:
+    """Return the literal of an expression that ranks work out, or its value where that is a constant."""
+    if expression is not None and expression.leaves() <= {"constant"}:
+        return walk.literal(name, "other", None, node)
+    return walk.literal(name, kind_of(tags, "other", expression), expression, node)
+
+
+def compare(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, node: ast.AST) -> Formula:
+    """Return the formula of one comparison; the negative operators are negations of the positive ones."""
+    positive = _POSITIVE.get(type(operator))
+    if positive is not None:
+        return negation(compare(walk, left, positive, right, node))
+    if isinstance(left, Choice):
+        return _over_options(walk, left, operator, right, node, swapped=False)
+    if isinstance(right, Choice):
+        return _over_options(walk, right, operator, left, node, swapped=True)
+    if isinstance(operator, ast.Is) or (isinstance(operator, ast.Eq) and is_none(right)):
+        answer = _identity(left, right)
+        if answer is not None:
+            return answer
+    if isinstance(operator, ast.Gt):
+        return compare(walk, right, ast.Lt(), left, node)
+    if isinstance(operator, ast.In):
+        return _membership(walk, left, right, node)
+    answer = _computed(left, operator, right)
+    if answer is not None:
+        return answer
+    return _comparison(walk, left, operator, right, node)
+
+
+_POSITIVE: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.NotEq: ast.Eq(),
+    ast.IsNot: ast.Is(),
+    ast.NotIn: ast.In(),
+    ast.GtE: ast.Lt(),
+}
+_SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Lt: "<", ast.LtE: "<=", ast.In: "in"}
+
+
+def _over_options(
+    walk: Walk, value: Choice, operator: ast.cmpop, other: Abstract, node: ast.AST, *, swapped: bool
+) -> Formula:
+    parts: list[Formula] = []
+    for when, option in value.options:
+        pair = (other, option) if swapped else (option, other)
+        parts.append(all_of([as_formula(when), compare(walk, pair[0], operator, pair[1], node)]))
+    return any_of(parts)
+
+
+def _identity(left: Abstract, right: Abstract) -> bool | None:
+    """Whether two values are the same object, where one is ``None`` or both are known."""
+    if isinstance(left, Known) and isinstance(right, Known):
+        return left.value is right.value or (left.value == right.value and type(left.value) is type(right.value))
+    for one, other in ((left, right), (right, left)):
+        if is_none(one) and isinstance(other, (Made, Object, Function, Class, Items, Table, Truth, Bound, Partial)):
+            return isinstance(other, Made) and other.path in MAY_BE_NONE and None  # type: ignore[return-value]
+    return True if left is right and isinstance(left, (Made, Object, Class)) else None
+
+
+MAY_BE_NONE = frozenset({"re.match", "re.search", "dict.get", "shutil.which", "os.environ.get"})
+
+
+def _computed(left: Abstract, operator: ast.cmpop, right: Abstract) -> bool | None:
+    if not isinstance(left, Known) or not isinstance(right, Known):
+        return None
+    one, other = left.value, right.value
+    try:
+        if isinstance(operator, (ast.Eq, ast.Is)):
+            return bool(one == other)
+        if isinstance(operator, ast.Lt):
+            return bool(one < other)  # type: ignore[operator]
+        if isinstance(operator, ast.LtE):
+            return bool(one <= other)  # type: ignore[operator]
+    except TypeError:
+        return None
+    return None
+
+
+def number(value: Abstract) -> Expression | None:
+    """Return how each rank works a value out, or ``None`` when it cannot."""
+    if isinstance(value, Opaque):
+        return value.expression
+    if isinstance(value, Known):
+        return constant(value.value)
+    if isinstance(value, Items) and not value.open and all(isinstance(item, Known) for item in value.items):
+        return constant(tuple(known(item) for item in value.items))
+    return None
+
+
+def is_rank(value: Abstract) -> bool:
+    """Whether a value is a rank number: worked out from the rank, not merely touched by it."""
+    expression = number(value)
+    return expression is not None and kind_of(value.tags, "other", expression) == "rank"
+
+
+def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, node: ast.AST) -> Formula:
+    sign = _SIGNS[type(operator)]
+    if isinstance(operator, (ast.Eq, ast.Is)) and text(right) < text(left):
+        left, right = right, left
+    name = f"{text(left)} {sign} {text(right)}"
+    expressions = [_decided(left, right), _decided(right, left)]
+    tags = left.tags | right.tags
+    origins = {getattr(value, "origin", "other") for value in (left, right)}
+    if None not in expressions and any(_varies(expression) for expression in expressions):
+        return atomic(walk, name, Expression("==" if sign == "is" else sign, tuple(expressions)), tags, node)
+    if is_rank(left) or is_rank(right):
+        return walk.literal(name, "rank", None, node)
+    return walk.literal(name, kind_of(tags, "configuration" if "configuration" in origins else "other"), None, node)
+
+
+def _varies(expression: Expression | None) -> bool:
+    return expression is not None and not expression.leaves() <= {"constant"}
+
+
+def _decided(value: Abstract, other: Abstract) -> Expression | None:
+    """Return the expression of one side; an option that is compared with a rank counts as its default, or as 0.
+
+    ``rank == cfg.main_rank`` is a rank test whatever the option says: one rank passes it.
+    """
+    expression = number(value)
+    if expression is None and isinstance(value, Opaque) and value.origin == "configuration" and is_rank(other):
+        return constant(known(value.default, 0))
+    return expression
+
+
+def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> Formula:
+    if isinstance(holder, External) and holder.path == "os.environ" and isinstance(item, Known):
+        return _in_environment(walk, str(item.value), node)
+    if isinstance(holder, Items) and not holder.open:
+        if all(isinstance(member, Known) for member in holder.items):
+            if isinstance(item, Known):
+                return item.value in [known(member) for member in holder.items]
+        elif isinstance(item, Known):
+            return any_of(compare(walk, item, ast.Eq(), member, node) for member in holder.items[:6])
+    if isinstance(holder, Table) and not holder.open and isinstance(item, Known):
+        cell = holder.cells.get(item.value) if isinstance(item.value, (str, int)) else None
+        return any_of(as_formula(when) for when, _ in cell) if cell else False
+    if isinstance(holder, Known) and isinstance(item, Known):
+        try:
+            return item.value in holder.value  # type: ignore[operator]
+        except TypeError:
+            return False
+    return _comparison(walk, item, ast.In(), holder, node)
+
+
+def _in_environment(walk: Walk, name: str, node: ast.AST) -> Formula:
+    written = walk.environment.get(name)
+    if written is not None and any(not when for when, _ in written):
+        return True
+    atom = walk.literal(f"{name!r} in os.environ", "world", Expression("environment_has", (name,)), node)
+    if written:
+        return any_of([atom, *(as_formula(when) for when, _ in written)])
+    return atom
+
+
+def boolean(formula: Formula) -> Abstract:
+    """Return a formula as a value."""
+    return Known(formula) if isinstance(formula, bool) else Truth(formula)
+
+
+def is_about(formula: Formula, kind: str) -> bool:
+    """Whether any atom of a formula is of a kind."""
+    return any(literal.atom.kind == kind for literal in literals([formula]))
+
+
+__all__ = ["NO_TAGS", "atomic", "boolean", "compare", "is_about", "is_rank", "kind_of", "number", "test", "truth_of"]

@@ -1,0 +1,148 @@
+"""Calls of the project's own functions and classes: binding parameters, running bodies, gathering returns."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.condition import ALWAYS, as_formula, assume, negation
+from ddpdoctor.events import Within
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Class, Function, Generator, Items, Object, Opaque, Table
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.cells import choice, same, write
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.names import hinted
+from ddpdoctor.reader.walk import Call, Walk
+
+MAX_DEPTH = 40
+MAX_ACTIVE = 2
+"""How many calls of one function may be running: one recursion is followed, a second is not."""
+MAX_VISITS = 60
+"""How often one function's body is interpreted."""
+
+
+def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
+    """Return what calling a function of the project gives; a generator's body does not run yet."""
+    return Generator(function, call) if function.is_generator else run_body(walk, function, call)
+
+
+def run_body(
+    walk: Walk, function: Function, call: Call, on_yield: Callable[[Abstract], Abstract] | None = None
+) -> Abstract:
+    """Interpret a function's body and return what it returns, or an unknown value where a bound is reached."""
+    body = function.node
+    visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
+    if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or visits >= MAX_VISITS:
+        walk.unfollowed(function.name, call.given(), call.node)
+        return Opaque(f"{function.name}()", call.flow())
+    walk.visits[body], walk.active[body] = visits + 1, active + 1
+    walk.called.add(body)
+    frame = Frame(function.module, {}, function=function, parent=function.frame, owner=function.owner)
+    frame.on_yield = on_yield
+    blocks = tuple(Within(kind, walk.place(call.node)) for kind in function.within)
+    before, dead = walk.path, walk.dead
+    walk.frames.append(frame)
+    try:
+        with walk.calling(call.node, function.module.file), walk.inside(*blocks):
+            _bind(function, frame, call)
+            if isinstance(body, ast.Lambda):
+                return walk.evaluate(body.body, frame)
+            walk.run(body.body, frame)
+            if not walk.dead:
+                frame.returns.append((walk.path, NONE))
+    finally:
+        walk.frames.pop()
+        walk.active[body] = active
+        walk.path, walk.dead = before, dead
+    return _returned(walk, frame, function)
+
+
+def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
+    """Return a body's value; where some of its paths left the program, the caller goes on under the others only."""
+    before = walk.path
+    for left in frame.exits:
+        rest = assume(walk.path, negation(as_formula(left - before)))
+        if rest is None:
+            walk.dead = True
+        else:
+            walk.path = rest
+    if walk.frames and frame.exits:
+        walk.frames[-1].exits += frame.exits
+    if not frame.returns:
+        # every path raises: the model of the program is likelier wrong than the program
+        return Opaque(f"{function.name}()")
+    values = [value for _, value in frame.returns]
+    if all(same(value, values[0]) for value in values):
+        return values[0]
+    return choice((when - before, value) for when, value in frame.returns)
+
+
+def _bind(function: Function, frame: Frame, call: Call) -> None:
+    """Give a function's parameters their values: arguments, defaults, or unknown ones that their names say something of."""
+    spec = function.node.args
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    rest = dict(call.kwargs)
+    if names and function.owner is not None and call.args:
+        frame.receiver = call.args[0]
+    first_default = len(names) - len(function.defaults)
+    for i, name in enumerate(names):
+        if i < len(call.args):
+            value = call.args[i]
+        elif name in rest:
+            value = rest.pop(name)
+        elif i >= first_default:
+            default = function.defaults[i - first_default]
+            value = Opaque(name, default=default) if call.open else default
+        else:
+            value = hinted(name, NO_TAGS)
+        frame.cells[name] = [(ALWAYS, value)]
+    for arg, default_value in zip(spec.kwonlyargs, function.keyword_defaults, strict=True):
+        given = rest.pop(arg.arg, None) or default_value or hinted(arg.arg, NO_TAGS)
+        frame.cells[arg.arg] = [(ALWAYS, given)]
+    if spec.vararg is not None:
+        frame.cells[spec.vararg.arg] = [(ALWAYS, Items(call.args[len(names) :], "tuple", more=call.open))]
+    if spec.kwarg is not None:
+        table = Table({key: [(ALWAYS, value)] for key, value in rest.items()}, more=call.open)
+        frame.cells[spec.kwarg.arg] = [(ALWAYS, table)]
+
+
+def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:
+    """Return a new object of a class of the project."""
+    creator = class_attribute(walk, cls, "__new__")
+    made = Object(cls, walk.ref(type_of(cls), call.node))
+    if isinstance(creator, Function) and creator.owner is cls and _returns_something(creator):
+        found = call_function(walk, creator, call.with_first(cls))
+        if isinstance(found, Object):
+            return found
+    initialiser = class_attribute(walk, cls, "__init__")
+    if isinstance(initialiser, Function):
+        call_function(walk, initialiser, call.with_first(made))
+        return made
+    fields = [field for ancestor in reversed(cls.resolution()) for field in ancestor.fields or ()]
+    if fields:
+        _fill_fields(walk, made, fields, call)
+        after = class_attribute(walk, cls, "__post_init__")
+        if isinstance(after, Function):
+            call_function(walk, after, call._replace(args=(made,), kwargs={}))
+        return made
+    walk.tables.base_called(walk, made, call)
+    return made
+
+
+def _returns_something(creator: Function) -> bool:
+    return any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(creator.node))
+
+
+def type_of(cls: Class) -> str:
+    """Return the dotted path by which a class of the project is named in a trace."""
+    module = cls.module.name
+    return cls.name if module == "__main__" else f"{module}.{cls.name}"
+
+
+def _fill_fields(walk: Walk, made: Object, fields: list[tuple[str, ast.expr | None]], call: Call) -> None:
+    """Give a dataclass's fields their values: arguments, else defaults, which are then the user's to configure."""
+    for i, (name, default) in enumerate(fields):
+        value = call.args[i] if i < len(call.args) else call.kwargs.get(name)
+        if value is None and default is not None:
+            value = walk.evaluate(default, Frame(made.cls.module, {}, parent=made.cls.frame))
+            if call.open:
+                value = Opaque(name, origin="configuration", default=value)
+        write(made.attributes, name, walk.path, value or hinted(name, NO_TAGS, origin="configuration"))

@@ -1,0 +1,162 @@
+"""Reads and writes items: subscripts of lists, dictionaries, environment and configurations."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.condition import together
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Bound,
+    Choice,
+    External,
+    Function,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Table,
+    Tags,
+    known,
+    text,
+)
+from ddpdoctor.reader.attributes import class_attribute, origin_of
+from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.environment import read_variable, write_variable
+from ddpdoctor.reader.formulas import is_rank
+from ddpdoctor.reader.names import hinted
+from ddpdoctor.reader.walk import Walk
+
+
+def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract:
+    """Return ``holder[key]``."""
+    if isinstance(holder, Choice):
+        return _over(walk, holder, lambda option: get_item(walk, option, key, node))
+    if isinstance(key, Choice):
+        return _over(walk, key, lambda option: get_item(walk, holder, option, node))
+    if isinstance(holder, External) and holder.path == "os.environ":
+        return read_variable(walk, key, None, node)
+    if isinstance(holder, Items):
+        return _of_items(holder, key)
+    if isinstance(holder, Table):
+        return _of_table(walk, holder, key)
+    if isinstance(holder, Object):
+        method = class_attribute(walk, holder.cls, "__getitem__")
+        if isinstance(method, Function):
+            return walk.call_with(Bound(method, holder), key, node=node)
+        name = known(key)
+        cell = holder.attributes.get(name) if isinstance(name, str) else None
+        if cell is not None:
+            return read(cell, walk.path)
+    if isinstance(holder, (Made, Opaque, Object)):
+        cell = holder.attributes.get(("item", text(key))) if isinstance(key, Known) else None
+        if cell is not None:
+            return read(cell, walk.path)
+    if isinstance(holder, Made) and holder.path == "torch.nn.ModuleDict" and holder.args:
+        return get_item(walk, holder.args[0], key, node)
+    if isinstance(holder, Made) and holder.path in ("torch.nn.Sequential", "torch.nn.ModuleList"):
+        return _of_items(Items(holder.args if holder.path.endswith("Sequential") else _listed(holder)), key)
+    if isinstance(holder, Known) and isinstance(key, Known):
+        return _of_known(holder.value, key.value)
+    return _unknown_item(holder, key)
+
+
+def _listed(holder: Made) -> list[Abstract]:
+    first = holder.args[0] if holder.args else None
+    return first.items if isinstance(first, Items) else []
+
+
+def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
+    tags: Tags = holder.tags | frozenset(tag for tag in key.tags if tag in ("rank", "shard"))
+    if is_rank(key) or "shard" in key.tags:
+        tags |= {"shard"}
+    name = known(key)
+    label = f"{text(holder)}[{text(key)}]"
+    return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
+
+
+def _of_items(holder: Items, key: Abstract) -> Abstract:
+    index = known(key)
+    if isinstance(index, int) and not holder.open and -len(holder.items) <= index < len(holder.items):
+        return holder.items[index]
+    if isinstance(index, slice):
+        return Items(holder.items[index] if not holder.open else holder.items, holder.kind, more=holder.open)
+    if len(holder.items) == 1 and holder.open:
+        return holder.items[0]
+    if holder.items and all(type(item) is type(holder.items[0]) for item in holder.items) and len(holder.items) < 5:
+        if not isinstance(holder.items[0], Known):
+            return choice((frozenset(), item) for item in holder.items[:1])
+    return _unknown_item(holder, key)
+
+
+def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:
+    if isinstance(key, Known) and isinstance(key.value, (str, int)):
+        cell = holder.cells.get(key.value)
+        if cell is not None:
+            return read(cell, walk.path)
+        return hinted(str(key.value), holder.extra, label=f"{text(holder)}[{key.value!r}]")
+    values = [read(cell, walk.path) for cell in holder.cells.values()]
+    if len(values) == 1:
+        return values[0]
+    return Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
+
+
+def _of_known(value: object, key: object) -> Abstract:
+    try:
+        return Known(value[key])  # type: ignore[index]
+    except (TypeError, KeyError, IndexError):
+        return Opaque(f"{value!r}[{key!r}]")
+
+
+def _over(walk: Walk, value: Choice, function: Callable[[Abstract], Abstract]) -> Abstract:
+    found = []
+    before = walk.path
+    for condition, option in value.options:
+        both = together(before, condition)
+        if both is not None and not (isinstance(option, Known) and option.value is None):
+            walk.path = both
+            found.append((condition, function(option)))
+    walk.path = before
+    return choice(found) if found else Opaque(f"item of {text(value)}", value.tags)
+
+
+def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node: ast.AST) -> None:
+    """Execute ``holder[key] = value``."""
+    if isinstance(holder, Choice):
+        before = walk.path
+        for condition, option in holder.options:
+            both = together(before, condition)
+            if both is not None:
+                walk.path = both
+                set_item(walk, option, key, value, node)
+        walk.path = before
+    elif isinstance(holder, External):
+        if holder.path == "os.environ":
+            write_variable(walk, key, value, node)
+    elif isinstance(holder, Table):
+        if isinstance(key, Known) and isinstance(key.value, (str, int)):
+            write(holder.cells, key.value, walk.path, value)
+        else:
+            holder.open = True
+            write(holder.cells, ("key", text(key)), walk.path, value)
+    elif isinstance(holder, Items):
+        _set_listed(walk, holder, key, value)
+    elif isinstance(holder, Object) and isinstance(
+        method := class_attribute(walk, holder.cls, "__setitem__"), Function
+    ):
+        walk.call_with(Bound(method, holder), key, value, node=node)
+    elif isinstance(holder, (Object, Made, Opaque)) and isinstance(key, Known):
+        name = key.value if isinstance(holder, Object) and isinstance(key.value, str) else ("item", text(key))
+        if walk.path and name not in holder.attributes and not isinstance(holder, Object):
+            write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
+        write(holder.attributes, name, walk.path, value)
+
+
+def _set_listed(walk: Walk, holder: Items, key: Abstract, value: Abstract) -> None:
+    index = known(key)
+    fits = isinstance(index, int) and -len(holder.items) <= index < len(holder.items)
+    if fits and not walk.path and not walk.loops and isinstance(index, int):
+        holder.items[index] = value
+    else:
+        holder.items.append(value)
+        holder.open = True

@@ -1,0 +1,292 @@
+"""Builtins and the parts of the standard library that hand values on."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.condition import ALWAYS, all_of, any_of, as_formula
+from ddpdoctor.events import Within
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Bound,
+    Class,
+    External,
+    Function,
+    Items,
+    Known,
+    Opaque,
+    Package,
+    Partial,
+    Table,
+    known,
+    options,
+    text,
+)
+from ddpdoctor.reader.cells import choice, write
+from ddpdoctor.reader.expressions import update_table
+from ddpdoctor.reader.formulas import boolean, number, truth_of
+from ddpdoctor.reader.library.shapes import can_have, is_instance
+from ddpdoctor.reader.operators import joined
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.world import Expression
+
+
+def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Call], Abstract | None]:
+    def model(walk: Walk, call: Call) -> Abstract | None:
+        if len(call.args) != 1:
+            return None
+        return choice((when, _convert(kind, function, option)) for when, option in options(call.args[0]))
+
+    return model
+
+
+def _convert(kind: str, function: Callable[[Any], Any], value: Abstract) -> Abstract:
+    if isinstance(value, Known):
+        try:
+            return Known(function(value.value))
+        except (TypeError, ValueError):
+            return Opaque(f"{kind}({value!r})")
+    if kind == "str":
+        return joined([value])
+    expression = number(value)
+    origin = getattr(value, "origin", "other")
+    default = getattr(value, "default", None)
+    return Opaque(
+        text(value) if kind != "bool" else f"bool({text(value)})",
+        value.tags,
+        origin=origin,
+        default=_convert(kind, function, default) if isinstance(default, Known) else default,
+        expression=None if expression is None else Expression(kind, (expression,)),
+    )
+
+
+def _len(walk: Walk, call: Call) -> Abstract | None:
+    value = call.args[0] if call.args else None
+    if isinstance(value, Items) and not value.open:
+        return Known(len(value.items))
+    if value is None:
+        return None
+    tags = frozenset(tag for tag in value.tags if isinstance(tag, str) and tag != "data")
+    return Opaque(f"len({text(value)})", tags)
+
+
+def _getattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
+        return Opaque(f"getattr({text(call.args[0])}, …)", call.flow()) if call.args else None
+    name = str(known(call.args[1]))
+    found = []
+    for when, option in options(call.args[0]):
+        has = can_have(walk, option, name)
+        if has is False:
+            found.append((when, call.args[2] if len(call.args) > 2 else Opaque(f"{text(option)}.{name}")))
+        elif has is None and len(call.args) > 2:
+            there = walk.literal(f"{text(option)} has {name}")
+            without = frozenset({type(there)(there.atom, False)})
+            found += [(when | {there}, walk.get(option, name, call.node)), (when | without, call.args[2])]
+        else:
+            found.append((when, walk.get(option, name, call.node)))
+    return choice(found)
+
+
+def _hasattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 2 or not isinstance(known(call.args[1]), str):
+        return None
+    name = str(known(call.args[1]))
+    parts = []
+    for when, option in options(call.args[0]):
+        has = can_have(walk, option, name)
+        formula = walk.literal(f"{text(option)} has {name}") if has is None else has
+        parts.append(all_of([as_formula(when), formula]))
+    return boolean(any_of(parts))
+
+
+def _setattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) == 3 and isinstance(known(call.args[1]), str):
+        walk.set(call.args[0], str(known(call.args[1])), call.args[2], call.node)
+    return NONE
+
+
+def _isinstance(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 2:
+        return None
+    classes = call.args[1].items if isinstance(call.args[1], Items) else [call.args[1]]
+    parts = []
+    for when, option in options(call.args[0]):
+        answers = [is_instance(option, cls) for cls in classes]
+        if True in answers:
+            parts.append(as_formula(when))
+        elif None in answers:
+            names = ", ".join(text(cls) for cls in classes)
+            parts.append(all_of([as_formula(when), walk.literal(f"{text(option)} is a {names}")]))
+    return boolean(any_of(parts))
+
+
+def _callable(walk: Walk, call: Call) -> Abstract | None:
+    value = call.args[0] if call.args else None
+    return Known(True) if isinstance(value, (Function, Bound, Class, Partial)) else None
+
+
+def _listed(walk: Walk, call: Call) -> Abstract | None:
+    """``list``, ``tuple``, ``set``, ``sorted``: the same items where they are known, else an object over them."""
+    value = call.args[0] if call.args else None
+    if value is None:
+        return Items([], call.path.rpartition(".")[2])
+    if isinstance(value, Items):
+        return Items(value.items, call.path.rpartition(".")[2], more=value.open)
+    if isinstance(value, Table):
+        return Items([Known(key) for key in value.cells if isinstance(key, (str, int))], more=value.open)
+    return walk.make(call)
+
+
+def _dict(walk: Walk, call: Call) -> Abstract:
+    table = Table()
+    for value in call.args:
+        update_table(walk, table, value)
+    for key, value in call.kwargs.items():
+        write(table.cells, key, ALWAYS, value)
+    table.open = table.open or call.open
+    return table
+
+
+def _passed_on(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call)
+
+
+def _range(walk: Walk, call: Call) -> Abstract:
+    values = [known(arg) for arg in call.args]
+    if len(values) == 1 and isinstance(values[0], int) and 0 <= values[0] <= 1:
+        return Items([Known(i) for i in range(values[0])])
+    return walk.make(call)
+
+
+def _next(walk: Walk, call: Call) -> Abstract | None:
+    return walk.tables.item_of(walk, call.args[0], call.node) if call.args else None
+
+
+def _sum(walk: Walk, call: Call) -> Abstract:
+    return Opaque("sum", call.flow())
+
+
+def _map(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 2:
+        return None
+    item = walk.tables.item_of(walk, call.args[1], call.node)
+    return Items([walk.call_with(call.args[0], item, node=call.node)], more=True)
+
+
+def _partial(walk: Walk, call: Call) -> Abstract | None:
+    return Partial(call.args[0], call.args[1:], call.kwargs) if call.args else None
+
+
+def _first_argument(walk: Walk, call: Call) -> Abstract | None:
+    return call.args[0] if call.args else None
+
+
+def _returning_decorator(walk: Walk, call: Call) -> Abstract:
+    """``functools.wraps(f)`` and the like: a decorator that leaves the function as it is."""
+    return External("ddpdoctor.identity")
+
+
+def _exit(walk: Walk, call: Call) -> Abstract:
+    call.frame.exits.append(walk.path)
+    walk.dead = True
+    return NONE
+
+
+def _atexit(walk: Walk, call: Call) -> Abstract | None:
+    """Run what is registered now, as what happens at the end on every path."""
+    if call.args:
+        with walk.inside(Within("atexit", walk.place(call.node))):
+            walk.call(call.args[0], call._replace(args=call.args[1:]))
+        walk.dead = False
+    return call.args[0] if call.args else None
+
+
+def _import_module(walk: Walk, call: Call) -> Abstract | None:
+    name = known(call.args[0]) if call.args else None
+    if not isinstance(name, str):
+        return None
+    module = walk.project.find(name)
+    return Package(module) if module is not None else External(name)
+
+
+def _path_joined(walk: Walk, call: Call) -> Abstract:
+    pieces: list[Abstract] = []
+    for i, arg in enumerate(call.args):
+        pieces += [Known("/"), arg] if i else [arg]
+    return joined(pieces) if pieces else Known("")
+
+
+def _minimum(walk: Walk, call: Call) -> Abstract | None:
+    expressions = [number(arg) for arg in call.args]
+    name = call.path.rpartition(".")[2]
+    if len(call.args) < 2 or any(expression is None for expression in expressions):
+        return Opaque(f"{name}({', '.join(text(arg) for arg in call.args)})", call.flow())
+    if all(isinstance(arg, Known) for arg in call.args):
+        return Known((min if name == "min" else max)(known(arg) for arg in call.args))  # type: ignore[type-var]
+    return Opaque(
+        f"{name}({', '.join(text(arg) for arg in call.args)})",
+        call.flow(),
+        expression=Expression(name, tuple(expressions)),
+    )
+
+
+def _any(walk: Walk, call: Call) -> Abstract | None:
+    value = call.args[0] if call.args else None
+    if not isinstance(value, Items) or value.open:
+        return None
+    formulas = [truth_of(walk, item) for item in value.items]
+    return boolean(any_of(formulas) if call.path.endswith("any") else all_of(formulas))
+
+
+def _print(walk: Walk, call: Call) -> Abstract:
+    return NONE
+
+
+FUNCTIONS = {
+    "builtins.int": _converted("int", int),
+    "builtins.float": _converted("float", float),
+    "builtins.str": _converted("str", str),
+    "builtins.bool": _converted("bool", bool),
+    "builtins.len": _len,
+    "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.setattr": _setattr,
+    "builtins.isinstance": _isinstance,
+    "builtins.callable": _callable,
+    "builtins.list": _listed,
+    "builtins.tuple": _listed,
+    "builtins.set": _listed,
+    "builtins.sorted": _listed,
+    "builtins.dict": _dict,
+    "builtins.range": _range,
+    "builtins.iter": _passed_on,
+    "builtins.enumerate": _passed_on,
+    "builtins.zip": _passed_on,
+    "builtins.reversed": _passed_on,
+    "builtins.next": _next,
+    "builtins.sum": _sum,
+    "builtins.map": _map,
+    "builtins.min": _minimum,
+    "builtins.max": _minimum,
+    "builtins.any": _any,
+    "builtins.all": _any,
+    "builtins.print": _print,
+    "builtins.exit": _exit,
+    "builtins.quit": _exit,
+    "sys.exit": _exit,
+    "os._exit": _exit,
+    "os.abort": _exit,
+    "atexit.register": _atexit,
+    "collections.OrderedDict": _dict,
+    "functools.partial": _partial,
+    "functools.wraps": _returning_decorator,
+    "functools.update_wrapper": _first_argument,
+    "ddpdoctor.identity": _first_argument,
+    "importlib.import_module": _import_module,
+    "os.path.join": _path_joined,
+    "os.path.expanduser": _first_argument,
+    "os.path.abspath": _first_argument,
+    "pathlib.Path": _path_joined,
+    "typing.cast": lambda walk, call: call.args[1] if len(call.args) == 2 else None,
+}

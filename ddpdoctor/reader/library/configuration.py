@@ -1,0 +1,153 @@
+"""Options and configurations: argparse, and files that are read into dictionaries."""
+
+import ast
+
+from ddpdoctor.events import OptionDefined
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Items,
+    Known,
+    Made,
+    Opaque,
+    Table,
+    known,
+)
+from ddpdoctor.reader.cells import write
+from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.lowering import lower_optional
+from ddpdoctor.reader.names import RANK_NAMES, hinted
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.world import Expression
+
+PARSER = "argparse.ArgumentParser"
+NAMESPACE = "argparse.Namespace"
+
+
+def _parser(walk: Walk, call: Call) -> Abstract:
+    parser = walk.make(call, NO_TAGS, PARSER)
+    parents = call.kwargs.get("parents")
+    for parent in parents.items if isinstance(parents, Items) else ():
+        if isinstance(parent, Made):
+            parser.attributes.update(parent.attributes)
+    return parser
+
+
+def _add_argument(walk: Walk, call: Call) -> Abstract | None:
+    flags = tuple(str(known(flag)) for flag in call.args if isinstance(known(flag), str))
+    parser = call.receiver
+    if not flags:
+        return None
+    default = call.kwargs.get("default")
+    action = known(call.kwargs.get("action"))
+    if default is None and action in ("store_true", "store_false"):
+        default = Known(action == "store_false")
+    walk.emit(OptionDefined, call.node, flags=flags, default=lower_optional(default))
+    if isinstance(parser, Made):
+        name = known(call.kwargs.get("dest")) or _destination(flags)
+        write(parser.attributes, str(name), frozenset(), option(str(name), default))
+    return walk.make(call, NO_TAGS)
+
+
+def _destination(flags: tuple[str, ...]) -> str:
+    long = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    return long.lstrip("-").replace("-", "_")
+
+
+def option(name: str, default: Abstract | None) -> Abstract:
+    """Return the value of a command-line option: the user's to give; its name says whether a launcher gives it."""
+    label = f"args.{name}"
+    leaf = RANK_NAMES.get(name.lower())
+    if leaf is not None:
+        found = hinted(name, NO_TAGS, origin="configuration", label=label)
+        found.default = default
+        return found
+    tags = frozenset({"configuration"}) if default is None else default.tags | {"configuration"}
+    expression = number(default) if default is not None and "rank" in default.tags else None
+    return Opaque(label, tags, origin="configuration", default=default, expression=_varying(expression))
+
+
+def _varying(expression: Expression | None) -> Expression | None:
+    return None if expression is None or expression.leaves() <= {"constant"} else expression
+
+
+def _set_defaults(walk: Walk, call: Call) -> Abstract | None:
+    if not isinstance(call.receiver, Made) or call.receiver.path != PARSER:
+        return None
+    for name, value in call.kwargs.items():
+        write(call.receiver.attributes, name, frozenset(), option(name, value))
+    return NONE
+
+
+def _parse_args(walk: Walk, call: Call) -> Abstract | None:
+    namespace = walk.make(call, NO_TAGS, NAMESPACE)
+    given = call.argument("namespace", 1)
+    if isinstance(given, Made):
+        namespace.attributes.update(given.attributes)
+    if isinstance(call.receiver, Made):
+        for name, cell in call.receiver.attributes.items():
+            namespace.attributes[name] = list(cell)
+    return namespace
+
+
+def _parse_known_args(walk: Walk, call: Call) -> Abstract | None:
+    namespace = _parse_args(walk, call)
+    return (
+        None if namespace is None else Items([namespace, Opaque("further arguments", origin="configuration")], "tuple")
+    )
+
+
+def _group(walk: Walk, call: Call) -> Abstract | None:
+    """Return the parser itself: a group's options are its parser's."""
+    return call.receiver if isinstance(call.receiver, Made) else None
+
+
+def _namespace(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call, NO_TAGS, NAMESPACE)
+    for name, value in call.kwargs.items():
+        write(made.attributes, name, frozenset(), value)
+    return made
+
+
+def _attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
+    """Return an option that was defined somewhere that was not followed."""
+    unknown = option(name, None)
+    write(value.attributes, name, frozenset(), unknown)
+    return unknown
+
+
+def _loaded(walk: Walk, call: Call) -> Abstract:
+    """Return the content of a configuration file: the user's to give."""
+    return Opaque(call.path.rpartition(".")[0] or "configuration", frozenset({"configuration"}), origin="configuration")
+
+
+def _vars(walk: Walk, call: Call) -> Abstract | None:
+    value = call.args[0] if call.args else None
+    if isinstance(value, Made) and value.path == NAMESPACE:
+        return Table(value.attributes, more=True)
+    return Table(value.attributes) if value is not None and hasattr(value, "attributes") else None
+
+
+FUNCTIONS = {
+    PARSER: _parser,
+    NAMESPACE: _namespace,
+    "types.SimpleNamespace": _namespace,
+    "yaml.safe_load": _loaded,
+    "yaml.load": _loaded,
+    "json.load": _loaded,
+    "json.loads": _loaded,
+    "omegaconf.OmegaConf.load": _loaded,
+    "omegaconf.OmegaConf.create": _loaded,
+    "toml.load": _loaded,
+    "builtins.vars": _vars,
+}
+METHODS = {
+    "add_argument": _add_argument,
+    "parse_args": _parse_args,
+    "parse_known_args": _parse_known_args,
+    "add_argument_group": _group,
+    "add_mutually_exclusive_group": _group,
+    "set_defaults": _set_defaults,
+}
+ATTRIBUTES = {NAMESPACE: _attribute}

@@ -1,0 +1,199 @@
+"""Methods of lists, dictionaries and text, and the context managers of contextlib."""
+
+import ast
+
+from ddpdoctor.condition import ALWAYS
+from ddpdoctor.events import Within
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Attribute,
+    Bound,
+    Class,
+    External,
+    Function,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Partial,
+    Table,
+    known,
+    text,
+)
+from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.expressions import update_table
+from ddpdoctor.reader.operators import formatted
+from ddpdoctor.reader.walk import Call, Walk
+
+
+def _append(walk: Walk, call: Call) -> Abstract | None:
+    if isinstance(call.receiver, Items) and call.args:
+        call.receiver.items.append(call.args[0])
+        call.receiver.open = call.receiver.open or bool(walk.loops) or bool(walk.path)
+        return NONE
+    return None
+
+
+def _extend(walk: Walk, call: Call) -> Abstract | None:
+    if isinstance(call.receiver, Items) and call.args:
+        given = call.args[0]
+        call.receiver.items += (
+            given.items if isinstance(given, Items) else [Opaque(f"items of {text(given)}", given.tags)]
+        )
+        call.receiver.open = call.receiver.open or not isinstance(given, Items) or given.open or bool(walk.loops)
+        return NONE
+    return None
+
+
+def _get(walk: Walk, call: Call) -> Abstract | None:
+    """``dict.get``: the item where the key is certainly there, else it or the default."""
+    table, key = call.receiver, call.argument("key", 0)
+    if key is None or isinstance(table, (Function, Class)):
+        return None
+    default = call.argument("default", 1) or NONE
+    if not isinstance(table, Table):
+        if not isinstance(table, (Made, Opaque, Object, Attribute)):
+            return None
+        found = walk.tables.get_item(walk, table, key, call.node)
+        if isinstance(found, Opaque) and found.default is None and found.origin == "configuration":
+            found.default = default
+        return found
+    cell = table.cells.get(known(key)) if isinstance(known(key), (str, int)) else None
+    if cell is None:
+        return default if not table.open else walk.tables.get_item(walk, table, key, call.node)
+    if any(not when for when, _ in cell):
+        return read(cell, walk.path)
+    return read([(ALWAYS, default), *cell], walk.path)
+
+
+def _update(walk: Walk, call: Call) -> Abstract | None:
+    if not isinstance(call.receiver, Table):
+        return None
+    for value in call.args:
+        update_table(walk, call.receiver, value)
+    for key, value in call.kwargs.items():
+        write(call.receiver.cells, key, walk.path, value)
+    return NONE
+
+
+def _setdefault(walk: Walk, call: Call) -> Abstract | None:
+    table = call.receiver
+    if isinstance(table, Table) and len(call.args) == 2 and isinstance(known(call.args[0]), str):
+        key = known(call.args[0])
+        if key not in table.cells:
+            write(table.cells, key, walk.path, call.args[1])
+        return read(table.cells[key], walk.path)
+    return None
+
+
+def _pop(walk: Walk, call: Call) -> Abstract | None:
+    table = call.receiver
+    if isinstance(table, Table) and call.args and isinstance(known(call.args[0]), str):
+        cell = table.cells.pop(known(call.args[0]), None)
+        if cell is not None:
+            return read(cell, walk.path)
+        return call.args[1] if len(call.args) > 1 else Opaque(f"{text(table)}.pop()")
+    return None
+
+
+def _view(walk: Walk, call: Call) -> Abstract | None:
+    if not isinstance(call.receiver, (Table, Made, Object, Opaque, Attribute)):
+        return None
+    if isinstance(call.receiver, Table):
+        return walk.make(call._replace(args=(call.receiver,)), call.receiver.tags)
+    return None
+
+
+def _copied(walk: Walk, call: Call) -> Abstract | None:
+    value = call.receiver if not call.args else call.args[0]
+    if isinstance(value, Table):
+        return Table({key: list(cell) for key, cell in value.cells.items()}, more=value.open)
+    if isinstance(value, Items):
+        return Items(value.items, value.kind, more=value.open)
+    return value if isinstance(value, (Opaque, Known)) else None
+
+
+def _format(walk: Walk, call: Call) -> Abstract | None:
+    template = call.receiver
+    if isinstance(template, Known) and isinstance(template.value, str):
+        return formatted(template.value, Items([*call.args, *call.kwargs.values()]))
+    return None
+
+
+def _of_text(walk: Walk, call: Call) -> Abstract | None:
+    """Compute a method of a known text on known arguments."""
+    receiver = call.receiver
+    if not isinstance(receiver, Known) or not isinstance(receiver.value, str):
+        return None
+    name = call.path.rpartition(".")[2]
+    if not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
+        return None
+    try:
+        result = getattr(receiver.value, name)(*(known(arg) for arg in call.args))
+    except (AttributeError, TypeError, ValueError):
+        return None
+    if isinstance(result, list):
+        return Items([Known(item) for item in result])
+    return Known(result)
+
+
+def _stack(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, NO_TAGS)
+
+
+def _enter_context(walk: Walk, call: Call) -> Abstract | None:
+    """``ExitStack.enter_context``: what the manager gives on entering; its block lasts until the stack's end."""
+    if not call.args:
+        return None
+    entered: list[Abstract] = []
+    if isinstance(call.node, ast.Call):
+        walk.tables.enter_manager(walk, call.args[0], call.node, call.frame, entered.append)
+    return entered[0] if entered else call.args[0]
+
+
+def _callback(walk: Walk, call: Call) -> Abstract | None:
+    if not call.args or not isinstance(call.args[0], (Function, Bound, External, Partial)):
+        return None
+    if call.path.endswith("callback") and not isinstance(call.receiver, Made):
+        return None
+    with walk.inside(Within("finally", walk.place(call.node))):
+        walk.call(call.args[0], call._replace(args=call.args[1:]))
+    walk.dead = False
+    return call.args[0]
+
+
+def _open_table(walk: Walk, call: Call) -> Abstract:
+    return Table(more=True)
+
+
+FUNCTIONS = {
+    "copy.copy": _copied,
+    "copy.deepcopy": _copied,
+    "collections.defaultdict": _open_table,
+    "contextlib.ExitStack": _stack,
+}
+METHODS = {
+    "append": _append,
+    "extend": _extend,
+    "get": _get,
+    "update": _update,
+    "setdefault": _setdefault,
+    "pop": _pop,
+    "items": _view,
+    "values": _view,
+    "keys": _view,
+    "copy": _copied,
+    "format": _format,
+    "lower": _of_text,
+    "upper": _of_text,
+    "strip": _of_text,
+    "split": _of_text,
+    "startswith": _of_text,
+    "endswith": _of_text,
+    "replace": _of_text,
+    "enter_context": _enter_context,
+    "callback": _callback,
+}

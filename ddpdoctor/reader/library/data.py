@@ -1,0 +1,196 @@
+"""Datasets, samplers and loaders, and how the data is divided between the ranks."""
+
+import ast
+
+from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Attribute,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    is_none,
+    options,
+)
+from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
+from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import UNKNOWN_VALUE
+
+_LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")
+
+
+def _loader(walk: Walk, call: Call) -> Abstract:
+    given = {name: call.argument(name, i) for i, name in enumerate(_LOADER_ARGUMENTS)}
+    dataset = given["dataset"]
+    made = walk.make(call, frozenset(tag for tag in call.flow() if tag in ("shard", "configuration")), LOADER)
+    made.tags |= {("loader", made.ref)}
+    walk.emit(
+        LoaderBuilt,
+        call.node,
+        loader=made.ref,
+        dataset=UNKNOWN_VALUE if dataset is None else lower(dataset),
+        sampler=lower_optional(given["sampler"]),
+        batch_sampler=lower_optional(given["batch_sampler"]),
+        shuffle=lower_optional(given["shuffle"]),
+        batch_size=lower_optional(given["batch_size"]),
+        workers=lower_optional(given["num_workers"]),
+        persistent_workers=lower_optional(call.kwargs.get("persistent_workers")),
+        sharded_by=_sharded_by(walk, call, given),
+    )
+    return made
+
+
+def _sharded_by(walk: Walk, call: Call, given: "dict[str, Abstract | None]") -> str | None:
+    """Name what divides the data by rank, or ``unknown`` where something that was not followed may."""
+    for name in ("sampler", "batch_sampler"):
+        for _, option in options(given[name] or NONE):
+            if not is_none(option) and divides(walk, option):
+                return f"the {name.replace('_', ' ')}"
+    dataset = given["dataset"]
+    if dataset is None:
+        return "unknown"
+    if any(divides(walk, option) for _, option in options(dataset)):
+        return "the dataset"
+    if call.open and given["sampler"] is None:
+        return "unknown"
+    if all(isinstance(option, (Opaque, Attribute)) for _, option in options(dataset)):
+        return "unknown"
+    worker = call.kwargs.get("worker_init_fn")
+    return "unknown" if worker is not None and not is_none(worker) and "rank" in worker.tags else None
+
+
+def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
+    """Whether a sampler or dataset deals the samples out to the ranks, as far as can be seen."""
+    if "shard" in value.tags or "rank" in value.tags:
+        return True
+    if isinstance(value, Made):
+        if value.path in RANK_AWARE or "istributed" in value.path.rpartition(".")[2]:
+            return True
+        return depth < 4 and any(divides(walk, arg, depth + 1) for arg in (*value.args, *value.kwargs.values()))
+    if isinstance(value, Object):
+        if walk.syntax.mentions_rank(value.cls):
+            return True
+        held = [cell[-1][1] for cell in value.attributes.values()]
+        return depth < 4 and any(
+            divides(walk, item, depth + 1) for item in held if isinstance(item, (Made, Object, Opaque, Items))
+        )
+    if isinstance(value, Items):
+        return depth < 4 and any(divides(walk, item, depth + 1) for item in value.items[:8])
+    if isinstance(value, (Opaque, Attribute)):
+        return depth == 0  # a sampler from somewhere that was not followed
+    return False
+
+
+def _sampler(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call, frozenset())
+    walk.emit(
+        SamplerBuilt,
+        call.node,
+        sampler=made.ref,
+        dataset=lower(call.argument("dataset", 0) or NONE),
+        replicas=lower_optional(call.argument("num_replicas", 1)),
+        sampler_rank=lower_optional(call.argument("rank", 2)),
+        shuffle=lower_optional(call.argument("shuffle", 3)),
+        seed=lower_optional(call.argument("seed", 4)),
+    )
+    return made
+
+
+def _plain_sampler(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call, frozenset(tag for tag in call.flow() if tag in ("shard", "rank")))
+    walk.emit(SamplerBuilt, call.node, sampler=made.ref, dataset=lower(call.argument("data_source", 0) or NONE))
+    return made
+
+
+def _torchvision_dataset(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call)
+    walk.emit(DatasetBuilt, call.node, dataset=made.ref)
+    download = call.argument("download", _DOWNLOAD_POSITION.get(call.path.rpartition(".")[2]))
+    for when, option in options(download or NONE):
+        here = walk.assuming_also(when)
+        default = option.default if isinstance(option, Opaque) else option
+        if here is not None and isinstance(default, Known) and default.value is True:
+            before, walk.path = walk.path, here
+            root = call.argument("root", 0)
+            walk.emit(FileUsed, call.node, op="download", path=lower(root or Known("its root folder")), by=call.path)
+            walk.path = before
+    return made
+
+
+_DOWNLOAD_POSITION = {"CIFAR10": 4, "CIFAR100": 4, "MNIST": 4, "FashionMNIST": 4, "KMNIST": 4, "SVHN": 4, "STL10": 5}
+
+
+def _dataset(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call)
+    walk.emit(DatasetBuilt, call.node, dataset=made.ref)
+    return made
+
+
+def _random_split(walk: Walk, call: Call) -> Abstract:
+    """Each part is a dataset of its own; which part a rank takes may depend on the rank."""
+    lengths = call.argument("lengths", 1)
+    count = len(lengths.items) if isinstance(lengths, Items) and not lengths.open else 0
+    parts: list[Abstract] = [walk.make(call) for _ in range(min(count, 6))]
+    return Items(parts) if parts else Items([walk.make(call)], more=True)
+
+
+def _set_epoch(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if receiver is None:
+        return None
+    value = call.argument("epoch", 0)
+    walk.emit(EpochSet, call.node, target=lower(receiver), value=UNKNOWN_VALUE if value is None else lower(value))
+    return NONE
+
+
+def _loader_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    if name == "dataset":
+        return value.argument("dataset", 0)
+    if name == "batch_size":
+        return value.argument("batch_size", 1) or Known(1)
+    if name == "sampler":
+        sampler = value.argument("sampler", 3)
+        if sampler is not None and not is_none(sampler):
+            return sampler
+        return Opaque("the loader's own sampler")
+    if name == "batch_sampler":
+        given = value.argument("batch_sampler", 4)
+        if given is not None and not is_none(given):
+            return given
+        own = Opaque("the loader's own batch sampler")
+        own.attributes["sampler"] = [(frozenset(), _loader_attribute(walk, value, "sampler", node) or NONE)]
+        return own
+    return None
+
+
+def _sampler_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    positions = {"sampler": 0, "dataset": 0, "data_source": 0, "num_replicas": 1, "rank": 2}
+    return value.argument(name, positions[name]) if name in positions else None
+
+
+FUNCTIONS = {
+    LOADER: _loader,
+    "torchdata.stateful_dataloader.StatefulDataLoader": _loader,
+    DISTRIBUTED_SAMPLER: _sampler,
+    "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler": _sampler,
+    "torch.utils.data.RandomSampler": _plain_sampler,
+    "torch.utils.data.SequentialSampler": _plain_sampler,
+    "torch.utils.data.WeightedRandomSampler": _plain_sampler,
+    "torch.utils.data.SubsetRandomSampler": _plain_sampler,
+    "torch.utils.data.BatchSampler": _plain_sampler,
+    "torch.utils.data.random_split": _random_split,
+    "torch.utils.data.Subset": _dataset,
+    "torch.utils.data.ConcatDataset": _dataset,
+    "torch.utils.data.TensorDataset": _dataset,
+}
+PREFIXES = {"torchvision.datasets.": _torchvision_dataset}
+METHODS = {"set_epoch": _set_epoch}
+ATTRIBUTES = {
+    LOADER: _loader_attribute,
+    DISTRIBUTED_SAMPLER: _sampler_attribute,
+    "torch.utils.data.BatchSampler": _sampler_attribute,
+}

@@ -1,0 +1,294 @@
+"""CUDA devices: which is selected, which are used, and from which call on the visible ones are fixed."""
+
+import ast
+import re
+
+from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Choice,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    is_none,
+    known,
+    options,
+    text,
+)
+from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.world import Expression
+
+DEVICE = "torch.device"
+
+
+class Device:
+    """What a device argument says: whether it is a CUDA device, and its index where it names one."""
+
+    def __init__(self, cuda: bool | None, index: Abstract | None) -> None:
+        self.cuda = cuda
+        self.index = index
+
+
+def device_of(value: Abstract | None) -> Device:
+    """Return what a single value (no choice) says as a device."""
+    if value is None or is_none(value):
+        return Device(None, None)
+    if isinstance(value, Known):
+        return _of_constant(value.value)
+    if isinstance(value, Made) and value.path == DEVICE:
+        return _of_device(value)
+    if isinstance(value, Opaque) and value.parts:
+        head = known(value.parts[0])
+        if isinstance(head, str):
+            found = re.match(r"(?:cuda|xpu|hpu):$", head)
+            return Device(True, value.parts[1]) if found and len(value.parts) > 1 else Device(None, None)
+    if isinstance(value, Opaque) and (value.expression is not None or "rank" in value.tags):
+        return Device(True, value)
+    if isinstance(value, Opaque):
+        return Device(None, value)
+    return Device(None, None)
+
+
+def _of_constant(value: object) -> Device:
+    if isinstance(value, bool):
+        return Device(False, None)
+    if isinstance(value, int):
+        return Device(True, Known(value))
+    if isinstance(value, str):
+        kind, _, index = value.partition(":")
+        if kind == "cuda":
+            return Device(True, Known(int(index)) if index.isdigit() else None)
+        return Device(False, None)
+    return Device(False, None)
+
+
+def _of_device(value: Made) -> Device:
+    kind, index = value.argument("type", 0), value.argument("index", 1)
+    if index is not None:
+        return Device(known(kind, "cuda") == "cuda" or None, index)
+    return device_of(kind) if not isinstance(kind, Choice) else Device(None, kind)
+
+
+def use_device(walk: Walk, value: Abstract | None, by: str, node: ast.AST) -> None:
+    """Record that something goes to a device; nothing where the device is not CUDA or not known."""
+    if value is None:
+        _used(walk, None, by, node)
+        return
+    before = walk.path
+    for when, option in options(value):
+        here = walk.assuming_also(when)
+        if here is None:
+            continue
+        walk.path = here
+        device = device_of(option)
+        if device.cuda:
+            _used(walk, device.index, by, node)
+        elif device.cuda is None and isinstance(option, Opaque):
+            walk.emit(DeviceUsed, node, index=lower(option), by=by)
+        walk.path = before
+
+
+def _used(walk: Walk, index: Abstract | None, by: str, node: ast.AST) -> None:
+    walk.emit(CudaTouched, node, by=by)
+    walk.emit(DeviceUsed, node, index=lower_optional(index), by=by)
+
+
+def _set_device(walk: Walk, call: Call) -> Abstract:
+    value = call.argument("device", 0) or NONE
+    walk.emit(CudaTouched, call.node, by=call.path)
+    for when, option in options(value):
+        here = walk.assuming_also(when)
+        if here is not None:
+            before, walk.path = walk.path, here
+            index = device_of(option).index or option
+            walk.emit(DeviceSelected, call.node, index=lower(index), how=call.path)
+            walk.path = before
+    return NONE
+
+
+def _device(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, path=DEVICE)
+
+
+def _device_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    found = device_of(value)
+    if name == "index":
+        return found.index or (NONE if found.cuda else None)
+    if name == "type":
+        return Known("cuda") if found.cuda else Known("cpu") if found.cuda is False else None
+    return None
+
+
+def _is_available(walk: Walk, call: Call) -> Abstract:
+    walk.emit(CudaTouched, call.node, by=call.path)
+    return boolean(walk.literal("CUDA is available", "other", None, call.node))
+
+
+def _device_count(walk: Walk, call: Call) -> Abstract:
+    return Opaque("number of GPUs", frozenset({"world"}), expression=Expression("local_world_size"))
+
+
+def _touching(walk: Walk, call: Call) -> Abstract:
+    walk.emit(CudaTouched, call.node, by=call.path)
+    return Opaque(f"{call.path}()", call.flow())
+
+
+def _current_device(walk: Walk, call: Call) -> Abstract:
+    """Return the current device: what was selected, which here means the local rank where a rank selected it."""
+    walk.emit(CudaTouched, call.node, by=call.path)
+    selected = [event for event in walk.events if isinstance(event, DeviceSelected) and event.process == walk.process]
+    if selected:
+        return Opaque("current device", frozenset({"rank"}), expression=Expression("local_rank"), origin="rank")
+    return Opaque("current device")
+
+
+def _accelerator(walk: Walk, call: Call) -> Abstract:
+    return Opaque("the accelerator")
+
+
+def _to(walk: Walk, call: Call) -> Abstract | None:
+    """``x.to(device)``, ``model.to(device)``: the same object, on a device if the argument is one."""
+    receiver = call.receiver
+    if receiver is None or (isinstance(receiver, Known)):
+        return None
+    target = call.kwargs.get("device") or next((arg for arg in call.args if _may_be_device(arg)), None)
+    if target is not None and not is_none(target):
+        use_device(walk, target, _described(receiver, "to"), call.node)
+    return _same(walk, receiver, call)
+
+
+def _may_be_device(value: Abstract) -> bool:
+    if isinstance(value, Known):
+        return isinstance(value.value, (str, int)) and not isinstance(value.value, bool)
+    if isinstance(value, Made):
+        return value.path == DEVICE
+    return isinstance(value, (Opaque, Choice))
+
+
+def _cuda(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if receiver is None or isinstance(receiver, Known):
+        return None
+    target = call.argument("device", 0)
+    use_device(walk, None if is_none(target) else target, _described(receiver, "cuda"), call.node)
+    return _same(walk, receiver, call)
+
+
+def _described(receiver: Abstract, method: str) -> str:
+    single = next((option for _, option in options(receiver)), receiver)
+    what = (
+        "module" if isinstance(single, (Object, Made)) and getattr(single, "path", "") != "torch.tensor" else "tensor"
+    )
+    return f"{what}.{method}"
+
+
+def _same(walk: Walk, receiver: Abstract, call: Call) -> Abstract:
+    if isinstance(receiver, (Object, Made, Choice)):
+        return receiver
+    return Opaque(text(receiver), receiver.tags, origin=getattr(receiver, "origin", "other"))
+
+
+def _kept(walk: Walk, call: Call) -> Abstract | None:
+    """Methods that return the object they are called on."""
+    receiver = call.receiver
+    return receiver if isinstance(receiver, (Object, Made, Choice)) else None
+
+
+def _cuda_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
+    if not isinstance(manager, Made):
+        return None
+    index = manager.argument("device", 0)
+    if index is not None:
+        walk.emit(DeviceSelected, node, index=lower(device_of(index).index or index), how="torch.cuda.device")
+    return "with", NONE
+
+
+def _factory(walk: Walk, call: Call) -> Abstract | None:
+    """A tensor made on a device."""
+    device = call.kwargs.get("device")
+    if device is not None and not is_none(device):
+        use_device(walk, device, call.path, call.node)
+    flow = frozenset(
+        tag for tag in call.flow() if not (tag == "rank" and device is not None and _only_by(call, device))
+    )
+    return Opaque(f"{call.path.rpartition('.')[2]} in line {getattr(call.node, 'lineno', 0)}", flow)
+
+
+def _only_by(call: Call, device: Abstract) -> bool:
+    """Whether the rank touches a new tensor only as its device."""
+    others = [value for value in (*call.args, *call.kwargs.values()) if value is not device]
+    return not any("rank" in value.tags for value in others)
+
+
+FUNCTIONS = {
+    "torch.cuda.set_device": _set_device,
+    "torch.accelerator.set_device_index": _set_device,
+    "torch.accelerator.set_device_idx": _set_device,
+    "torch.device": _device,
+    "torch.cuda.is_available": _is_available,
+    "torch.cuda.device_count": _device_count,
+    "torch.accelerator.device_count": _device_count,
+    "torch.accelerator.is_available": _is_available,
+    "torch.accelerator.current_accelerator": _accelerator,
+    "torch.cuda.current_device": _current_device,
+    "torch.accelerator.current_device_index": _current_device,
+    "torch.cuda.get_device_name": _touching,
+    "torch.cuda.get_device_properties": _touching,
+    "torch.cuda.get_device_capability": _touching,
+    "torch.cuda.init": _touching,
+    "torch.cuda.synchronize": _touching,
+    "torch.cuda.mem_get_info": _touching,
+    "torch.cuda.memory_allocated": _touching,
+    "torch.cuda.current_stream": _touching,
+    "torch.cuda.Stream": _touching,
+    "torch.cuda.is_bf16_supported": _touching,
+    **{
+        f"torch.{name}": _factory
+        for name in (
+            [
+                "tensor",
+                "zeros",
+                "ones",
+                "empty",
+                "full",
+                "randn",
+                "rand",
+                "randint",
+                "arange",
+                "linspace",
+                "eye",
+                "as_tensor",
+                "zeros_like",
+                "ones_like",
+            ]
+        )
+    },
+}
+METHODS = {
+    "to": _to,
+    "cuda": _cuda,
+    **dict.fromkeys(
+        [
+            "cpu",
+            "half",
+            "float",
+            "double",
+            "bfloat16",
+            "train",
+            "eval",
+            "requires_grad_",
+            "apply",
+            "share_memory",
+            "to_empty",
+            "type",
+            "xpu",
+        ],
+        _kept,
+    ),
+}
+ATTRIBUTES = {DEVICE: _device_attribute}
+CONTEXTS = {"torch.cuda.device": _cuda_device_context}

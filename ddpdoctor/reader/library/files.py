@@ -1,0 +1,110 @@
+"""Files: checkpoints saved and loaded, and downloads."""
+
+from ddpdoctor.events import FileUsed
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Made, Object, Opaque, known, options, text
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.walk import Call, Walk
+
+IN_MEMORY = ("io.BytesIO", "io.StringIO", "tempfile.")
+
+
+def _save(walk: Walk, call: Call) -> Abstract:
+    target = call.argument("f", 1)
+    if target is not None:
+        _used(walk, "save", target, call)
+    return NONE
+
+
+def _used(walk: Walk, op: str, target: Abstract, call: Call) -> None:
+    before = walk.path
+    for when, option in options(target):
+        here = walk.assuming_also(when)
+        if here is None or (isinstance(option, Made) and option.path.startswith(IN_MEMORY)):
+            continue
+        walk.path = here
+        path = option.args[0] if isinstance(option, Made) and option.path == "builtins.open" and option.args else option
+        walk.emit(FileUsed, call.node, op=op, path=lower(path), by=call.path)
+        walk.path = before
+
+
+def _load(walk: Walk, call: Call) -> Abstract:
+    source = call.argument("f", 0)
+    if source is not None:
+        _used(walk, "load", source, call)
+    return Opaque("checkpoint", frozenset({"checkpoint"}))
+
+
+def _download(walk: Walk, call: Call) -> Abstract | None:
+    name = call.argument("url", 0) or call.argument("repo_or_dir", 0) or Known("")
+    if call.path == "torch.hub.load" and known(call.kwargs.get("source")) == "local":
+        return None
+    walk.emit(FileUsed, call.node, op="download", path=lower(name), by=call.path)
+    if call.path == "torch.hub.load":
+        return walk.make(call, frozenset())
+    return Opaque(f"{call.path}()")
+
+
+def _open(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call)
+
+
+def _named_open(walk: Walk, call: Call) -> Abstract | None:
+    """``Path.open``: an open file of that name."""
+    return walk.make(call._replace(args=(call.receiver, *call.args)), path="builtins.open") if call.receiver else None
+
+
+def _save_pretrained(walk: Walk, call: Call) -> Abstract | None:
+    if isinstance(call.receiver, (Made, Object, Opaque)) and call.args:
+        _used(walk, "save", call.args[0], call)
+        return NONE
+    return None
+
+
+def _wget(walk: Walk, call: Call) -> Abstract | None:
+    """A download by a command: ``wget`` or ``curl`` in a shell."""
+    command = call.args[0] if call.args else None
+    words = command.items if isinstance(command, Items) else [command] if command is not None else []
+    line = " ".join(str(known(word, text(word))) for word in words)
+    if line.startswith(("wget ", "curl ", "gdown ", "aria2c ")):
+        walk.emit(FileUsed, call.node, op="download", path=lower(Known(line[:80])), by=call.path)
+    return None
+
+
+def _tensor_save(walk: Walk, call: Call) -> Abstract:
+    """``np.save(path, array)``, ``pickle.dump(object, file)``, safetensors' ``save_file(tensors, path)``."""
+    position = 1 if call.path in ("pickle.dump", "safetensors.torch.save_file") else 0
+    if len(call.args) > position:
+        target = call.args[position]
+        if "checkpoint" in call.flow() or _holds_state(call.args[1 - position] if len(call.args) > 1 else NONE):
+            _used(walk, "save", target, call)
+    return NONE
+
+
+def _holds_state(value: Abstract) -> bool:
+    """Whether a value is a model's state, which makes the file a checkpoint."""
+    return isinstance(value, Made) and value.path.endswith("state_dict")
+
+
+FUNCTIONS = {
+    "torch.save": _save,
+    "torch.load": _load,
+    "torch.jit.save": _save,
+    "torch.hub.load": _download,
+    "torch.hub.load_state_dict_from_url": _download,
+    "torch.hub.download_url_to_file": _download,
+    "torch.utils.model_zoo.load_url": _download,
+    "torchvision.datasets.utils.download_url": _download,
+    "torchvision.datasets.utils.download_and_extract_archive": _download,
+    "urllib.request.urlretrieve": _download,
+    "wget.download": _download,
+    "gdown.download": _download,
+    "os.system": _wget,
+    "subprocess.run": _wget,
+    "subprocess.call": _wget,
+    "subprocess.check_call": _wget,
+    "builtins.open": _open,
+    "numpy.save": _tensor_save,
+    "pickle.dump": _tensor_save,
+    "safetensors.torch.save_file": _tensor_save,
+}
+METHODS = {"open": _named_open, "save_pretrained": _save_pretrained}

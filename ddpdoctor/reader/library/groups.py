@@ -1,0 +1,143 @@
+"""Process groups and collectives: torch.distributed, and what stands in for it."""
+
+from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Made, Opaque, is_none
+from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.lowering import lower_optional
+from ddpdoctor.reader.paths import COLLECTIVES
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import UNKNOWN_VALUE
+from ddpdoctor.world import Expression
+
+
+def _init(walk: Walk, call: Call) -> Abstract:
+    backend = lower_optional(call.argument("backend", 0))
+    device = call.argument("device_id")
+    walk.emit(
+        GroupInit,
+        call.node,
+        backend=UNKNOWN_VALUE if backend is None else backend,
+        init_method=lower_optional(call.argument("init_method", 1)),
+        world_size=lower_optional(call.argument("world_size", 3)),
+        group_rank=lower_optional(call.argument("rank", 4)),
+        device=lower_optional(device),
+    )
+    return NONE
+
+
+def _destroy(walk: Walk, call: Call) -> Abstract:
+    group = call.argument("group", 0)
+    if is_none(group):
+        walk.emit(GroupDestroyed, call.node)
+    return NONE
+
+
+def _get_rank(walk: Walk, call: Call) -> Abstract:
+    if not is_none(call.argument("group", 0)):
+        return Opaque("rank in a group", frozenset({"rank"}), origin="rank")
+    return Opaque("rank", frozenset({"rank"}), origin="rank", expression=Expression("rank"))
+
+
+def _leaf(name: str, leaf: str, *, rank: bool) -> Opaque:
+    return Opaque(
+        name,
+        frozenset({"rank" if rank else "world"}),
+        origin="rank" if rank else "other",
+        expression=Expression(leaf),
+    )
+
+
+def _local_rank(walk: Walk, call: Call) -> Abstract:
+    return _leaf("local rank", "local_rank", rank=True)
+
+
+def _world_size(walk: Walk, call: Call) -> Abstract:
+    if not is_none(call.argument("group", 0)):
+        return Opaque("size of a group", frozenset({"world"}))
+    return _leaf("world size", "world_size", rank=False)
+
+
+def _initialized(walk: Walk, call: Call) -> Abstract:
+    return boolean(walk.literal("torch.distributed is initialised", "world", Expression("initialized"), call.node))
+
+
+def _available(walk: Walk, call: Call) -> Abstract:
+    return Known(True)
+
+
+def _torchelastic(walk: Walk, call: Call) -> Abstract:
+    has = Expression("environment_has", ("TORCHELASTIC_RUN_ID",))
+    return boolean(walk.literal("torchrun launched this", "world", has, call.node))
+
+
+RESULT_ONLY = frozenset({"barrier", "monitored_barrier"})
+UNIFORM_IN_PLACE = frozenset(
+    {"all_reduce", "broadcast", "all_gather", "all_gather_into_tensor", "broadcast_object_list"}
+)
+
+
+def _collective(walk: Walk, call: Call) -> Abstract:
+    op = call.path.rpartition(".")[2]
+    group = call.argument("group", _GROUP_POSITION.get(op))
+    walk.emit(Collective, call.node, op=op, group=None if is_none(group) else lower_optional(group))
+    if op in UNIFORM_IN_PLACE and call.args:
+        make_uniform(call.args[0])
+    if op in RESULT_ONLY:
+        return NONE
+    return Opaque(f"{op}()", frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+
+
+_GROUP_POSITION = {"barrier": 0, "all_reduce": 2, "broadcast": 2, "all_gather": 2, "reduce": 3, "all_gather_object": 2}
+
+
+def make_uniform(value: Abstract) -> None:
+    """Note that a collective gave every rank the same value: it is rank-local no longer."""
+    if isinstance(value, (Opaque, Made)):
+        value.tags = frozenset(tag for tag in value.tags if tag not in ("data", "rank"))
+    elif isinstance(value, Items):
+        value.extra = frozenset(tag for tag in value.extra if tag not in ("data", "rank"))
+        for item in value.items:
+            make_uniform(item)
+
+
+def _new_group(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, frozenset({"group"}))
+
+
+def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
+    """Collectives that are methods of a framework's object: not when a project's own object has them."""
+    if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
+        return None
+    walk.emit(Collective, call.node, op=call.path.rpartition(".")[2])
+    return Opaque(call.path, frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+
+
+def _backend(walk: Walk, call: Call) -> Abstract:
+    return Opaque("backend", frozenset({"world"}))
+
+
+def _default_backend(walk: Walk, call: Call) -> Abstract:
+    """Return ``get__default_backend_for_device``'s answer: computed, so never a mistake."""
+    return Opaque("the device's backend", frozenset({"world"}))
+
+
+FUNCTIONS = {
+    "torch.distributed.init_process_group": _init,
+    "deepspeed.init_distributed": _init,
+    "torch.distributed.destroy_process_group": _destroy,
+    "torch.distributed.get_rank": _get_rank,
+    "torch.distributed.get_node_local_rank": _local_rank,
+    "torch.distributed.get_world_size": _world_size,
+    "torch.distributed.is_initialized": _initialized,
+    "torch.distributed.is_available": _available,
+    "torch.distributed.is_nccl_available": _available,
+    "torch.distributed.is_torchelastic_launched": _torchelastic,
+    "torch.distributed.new_group": _new_group,
+    "torch.distributed.get_backend": _backend,
+    "torch.distributed.get__default_backend_for_device": _default_backend,
+    **{f"torch.distributed.{name}": _collective for name in COLLECTIVES},
+}
+METHODS = {
+    "wait_for_everyone": _accelerate_collective,
+    "gather_for_metrics": _accelerate_collective,
+}

@@ -1,0 +1,88 @@
+"""Which dotted paths are wrappers, loaders, samplers, models: the families that the models of calls share."""
+
+WRAPPERS = frozenset(
+    {
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.DistributedDataParallelCPU",
+        "torch.nn.parallel.DataParallel",
+        "apex.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "fairscale.nn.data_parallel.ShardedDataParallel",
+        "fairscale.nn.FullyShardedDataParallel",
+    }
+)
+"""Modules that hold another one as ``.module``."""
+
+DDP_WRAPPERS = frozenset(
+    {
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.DistributedDataParallelCPU",
+        "apex.parallel.DistributedDataParallel",
+        "fairscale.nn.data_parallel.ShardedDataParallel",
+    }
+)
+"""Those that replicate the model on every rank and average its gradients."""
+
+BATCH_NORMS = frozenset(
+    {
+        "torch.nn.BatchNorm1d",
+        "torch.nn.BatchNorm2d",
+        "torch.nn.BatchNorm3d",
+        "torch.nn.LazyBatchNorm1d",
+        "torch.nn.LazyBatchNorm2d",
+        "torch.nn.LazyBatchNorm3d",
+    }
+)
+
+LOADER = "torch.utils.data.DataLoader"
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+
+RANK_AWARE = frozenset(
+    {
+        DISTRIBUTED_SAMPLER,
+        "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler",
+        "catalyst.data.DistributedSamplerWrapper",
+        "timm.data.distributed_sampler.OrderedDistributedSampler",
+        "timm.data.distributed_sampler.RepeatAugSampler",
+        "torchvision.datasets.samplers.DistributedSampler",
+    }
+)
+"""Samplers that deal the samples out to the ranks."""
+
+BATCH_NORM_FAMILIES = (
+    "resnet",
+    "resnext",
+    "wide_resnet",
+    "densenet",
+    "mobilenet",
+    "mnasnet",
+    "efficientnet",
+    "googlenet",
+    "inception",
+    "regnet",
+    "shufflenet",
+    "deeplab",
+    "fcn_",
+    "lraspp",
+    "maxvit",
+    "r3d",
+    "mc3",
+    "r2plus1d",
+    "s3d",
+)
+"""Families of torchvision (and timm) architectures whose default normalisation is a trained BatchNorm."""
+
+NORM_FREE_FAMILIES = ("nfnet", "nf_resnet", "squeezenet", "fasterrcnn", "maskrcnn", "retinanet", "keypointrcnn")
+"""Those that look like one of the former and are not: no normalisation, GroupNorm, or a frozen BatchNorm."""
+
+
+def has_batch_norm(architecture: str) -> bool:
+    """Whether an architecture named as torchvision and timm name theirs trains BatchNorm layers by default."""
+    name = architecture.lower().rpartition(".")[2]
+    if any(family in name for family in NORM_FREE_FAMILIES):
+        return False
+    if name.startswith("vgg"):
+        return name.endswith("_bn")
+    if "convnext" in name or ("vit" in name and "maxvit" not in name) or "swin" in name:
+        return False
+    return any(name.startswith(family) or f"_{family}" in name for family in BATCH_NORM_FAMILIES)

@@ -1,0 +1,185 @@
+"""Starting processes: what runs in them, and whether anybody waits for them."""
+
+import ast
+
+from ddpdoctor.events import Loop, ProcessJoined, ProcessStarted
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Attribute,
+    Choice,
+    External,
+    Items,
+    Known,
+    Made,
+    Opaque,
+    is_none,
+    known,
+    options,
+    text,
+)
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.world import Expression
+
+SPAWN = "torch.multiprocessing.spawn"
+PROCESS = "multiprocessing.Process"
+
+
+def _spawn(walk: Walk, call: Call) -> Abstract:
+    """``mp.spawn(fn, args, nprocs, join, daemon, start_method)``: fn gets the index of its process first."""
+    function = call.argument("fn", 0)
+    given = call.argument("args", 1)
+    join = call.argument("join", 3)
+    context = walk.make(call, NO_TAGS, SPAWN)
+    method = known(call.argument("start_method", 5))
+    child = _start(
+        walk,
+        call,
+        context,
+        function,
+        method=method if isinstance(method, str) else "spawn",
+        count=call.argument("nprocs", 2) or Known(1),
+        join=join or Known(True),
+        daemon=call.argument("daemon", 4) or Known(False),
+    )
+    if function is not None:
+        args = tuple(given.items) if isinstance(given, Items) else ()
+        _run_child(walk, child, function, Call((_index(), *args), {}, call.node, call.frame))
+    return context
+
+
+def _index() -> Abstract:
+    return Opaque("process index", frozenset({"rank"}), origin="rank", expression=Expression("local_rank"))
+
+
+def _start(
+    walk: Walk,
+    call: Call,
+    started: Made,
+    function: Abstract | None,
+    *,
+    method: str,
+    count: Abstract,
+    join: Abstract,
+    daemon: Abstract,
+) -> str:
+    child = f"child {walk.children}"
+    walk.children += 1
+    walk.emit(
+        ProcessStarted,
+        call.node,
+        started=started.ref,
+        method=method,
+        target="" if function is None else text(function),
+        child=child,
+        count=lower(count),
+        join=lower(join),
+        daemon=lower(daemon),
+    )
+    return child
+
+
+def _run_child(walk: Walk, child: str, function: Abstract, call: Call) -> None:
+    """Interpret what a process runs: its calls, loops and blocks begin anew; the environment is a copy."""
+    if walk.in_child >= MAX_NESTING:
+        return
+    saved = walk.process, walk.stack, walk.loops, walk.within, walk.dead, walk.environment
+    walk.process, walk.stack, walk.loops, walk.within = child, (), (), ()
+    walk.environment = {name: list(cell) for name, cell in walk.environment.items()}
+    file, path = walk.file, walk.path
+    walk.in_child += 1
+    try:
+        walk.call_as_root(function, call)
+    finally:
+        walk.in_child -= 1
+        walk.process, walk.stack, walk.loops, walk.within, walk.dead, walk.environment = saved
+        walk.file, walk.path = file, path
+
+
+MAX_NESTING = 3
+
+
+def _process(walk: Walk, call: Call) -> Abstract:
+    """``Process(target=…, args=…)``: nothing runs before ``start``."""
+    return walk.make(call, NO_TAGS, PROCESS)
+
+
+def _start_process(walk: Walk, call: Call) -> Abstract | None:
+    process = call.receiver
+    if not isinstance(process, Made) or process.path != PROCESS:
+        return None
+    target = process.argument("target", 1)
+    given, named = process.argument("args", 3), process.argument("kwargs", 4)
+    child = _start(
+        walk,
+        call,
+        process,
+        target,
+        method=walk.start_method,
+        count=Known(1) if not walk.loops else Opaque("as many as the loop has rounds"),
+        join=Known(False),
+        daemon=_daemon(walk, process),
+    )
+    if target is not None and not is_none(target):
+        args = tuple(_ranked(walk, arg) for arg in given.items) if isinstance(given, Items) else ()
+        kwargs: dict[str, Abstract] = {}
+        if named is not None and hasattr(named, "cells"):
+            kwargs = {str(key): _ranked(walk, cell[-1][1]) for key, cell in named.cells.items()}
+        _run_child(walk, child, target, Call(args, kwargs, call.node, call.frame))
+    return NONE
+
+
+def _daemon(walk: Walk, process: Made) -> Abstract:
+    cell = process.attributes.get("daemon")
+    return cell[-1][1] if cell else process.argument("daemon") or Known(False)
+
+
+def _ranked(walk: Walk, value: Abstract) -> Abstract:
+    """Return an argument as the child gets it: the variable of the loop that starts the processes is its rank."""
+    indices = [tag for tag in value.tags if isinstance(tag, tuple) and tag[0] == "index" and isinstance(tag[1], Loop)]
+    if isinstance(value, Opaque) and indices and value.expression is None:
+        return Opaque(value.name, frozenset({"rank"}), origin="rank", expression=Expression("local_rank"))
+    return value
+
+
+def _join(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if isinstance(receiver, Made) and receiver.path in (SPAWN, PROCESS):
+        walk.emit(ProcessJoined, call.node, started=receiver.ref)
+        return Known(True)
+    if isinstance(receiver, (Opaque, Attribute, Choice)) and not call.args:
+        refs = [one.ref for _, one in options(receiver) if isinstance(one, Made) and one.path in (SPAWN, PROCESS)]
+        walk.emit(ProcessJoined, call.node, started=refs[0] if len(refs) == 1 else None)
+        return Known(True)
+    return None
+
+
+def _set_start_method(walk: Walk, call: Call) -> Abstract:
+    method = known(call.argument("method", 0))
+    if isinstance(method, str):
+        walk.start_method = method
+    return NONE
+
+
+def _get_context(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, NO_TAGS, "multiprocessing.context")
+
+
+def _context_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    return External(PROCESS) if name == "Process" else External(f"multiprocessing.{name}")
+
+
+FUNCTIONS = {
+    SPAWN: _spawn,
+    "torch.multiprocessing.start_processes": _spawn,
+    "multiprocessing.Process": _process,
+    "torch.multiprocessing.Process": _process,
+    "torch.multiprocessing.set_start_method": _set_start_method,
+    "multiprocessing.set_start_method": _set_start_method,
+    "torch.multiprocessing.get_context": _get_context,
+    "multiprocessing.get_context": _get_context,
+}
+METHODS = {"start": _start_process, "join": _join}
+ATTRIBUTES = {"multiprocessing.context": _context_attribute}

@@ -1,0 +1,77 @@
+"""What can be told of a value's type and attributes without knowing it."""
+
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Attribute,
+    Bound,
+    Class,
+    External,
+    Function,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Partial,
+    Table,
+)
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.library.kinds import WRAPPERS
+from ddpdoctor.reader.walk import Walk
+
+_BUILTIN_TYPES = {
+    "builtins.int": (int,),
+    "builtins.str": (str,),
+    "builtins.float": (float,),
+    "builtins.bool": (bool,),
+}
+
+
+def is_instance(value: Abstract, cls: Abstract) -> bool | None:
+    """Whether a value is an instance of a class; ``None`` when that cannot be told."""
+    path = cls.path if isinstance(cls, External) else None
+    if isinstance(value, Object):
+        if isinstance(cls, Class):
+            return cls in value.cls.resolution()
+        return True if path in value.cls.external_bases() else None if value.cls.external_bases() else False
+    if isinstance(value, Made):
+        if path == value.path:
+            return True
+        return False if value.path in WRAPPERS or path in WRAPPERS or isinstance(cls, Class) else None
+    if isinstance(value, Known):
+        return isinstance(value.value, _BUILTIN_TYPES[path]) if path in _BUILTIN_TYPES else False if path else None
+    if isinstance(value, Items):
+        return path == f"builtins.{value.kind}" if path and path.startswith("builtins.") else None
+    if isinstance(value, Table):
+        return path == "builtins.dict" if path and path.startswith("builtins.") else None
+    return None
+
+
+def can_have(walk: Walk, value: Abstract, name: str) -> bool | None:
+    """Whether a value has an attribute; ``None`` when that cannot be told."""
+    if isinstance(value, Object):
+        if name in value.attributes or class_attribute(walk, value.cls, name) is not None:
+            return True
+        if value.inner is not None:
+            return can_have(walk, value.inner, name)
+        if name == "module":
+            return False
+        return None if value.cls.external_bases() else False
+    if isinstance(value, Made):
+        if name == "module":
+            return value.path in WRAPPERS
+        if name in value.attributes:
+            return True
+        return name in _METHODS_OF.get(value.path, ()) or None
+    if isinstance(value, (Known, Items, Table)):
+        plain = value.value if isinstance(value, Known) else [] if isinstance(value, Items) else {}
+        return hasattr(plain, name)
+    if isinstance(value, (Function, Bound, Class, Partial)):
+        return None
+    return None if isinstance(value, (Opaque, Attribute, External)) else None
+
+
+_METHODS_OF = {
+    "torch.utils.data.DistributedSampler": frozenset({"set_epoch", "num_replicas", "rank", "dataset"}),
+    "torch.utils.data.DataLoader": frozenset({"sampler", "dataset", "batch_sampler", "batch_size"}),
+}

@@ -1,0 +1,218 @@
+"""The training step: losses, backward passes, gradient scalers and optimisers."""
+
+import ast
+
+from ddpdoctor.events import Backward, GradientsChanged, OptimizerStep, Seeded
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Attribute,
+    Bound,
+    Choice,
+    Function,
+    Made,
+    Object,
+    Opaque,
+    Tags,
+    known,
+    options,
+    text,
+)
+from ddpdoctor.reader.library.modules import is_module
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import Ref
+
+
+def forwards_in(tags: Tags) -> tuple[int, ...]:
+    """Return the forwards that flowed into a value, by the order of their events."""
+    return tuple(sorted(tag[1] for tag in tags if isinstance(tag, tuple) and tag[0] == "forward"))
+
+
+def batches_in(tags: Tags) -> tuple[Ref, ...]:
+    """Return the loaders whose batches flowed into a value."""
+    refs = [tag[1] for tag in tags if isinstance(tag, tuple) and tag[0] == "batch"]
+    return tuple(sorted(refs, key=lambda ref: ref.place))
+
+
+def _backward(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    tags = receiver.tags if receiver is not None else NO_TAGS
+    if isinstance(receiver, Made) and receiver.path.startswith(("accelerate.", "lightning.", "deepspeed.")):
+        tags = call.flow()
+    elif not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
+        return None
+    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags))
+    return NONE
+
+
+def _autograd_backward(walk: Walk, call: Call) -> Abstract:
+    tags = call.flow()
+    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags))
+    return NONE
+
+
+def _step(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    for _, option in options(receiver) if receiver is not None else ():
+        if is_optimizer(option):
+            walk.emit(OptimizerStep, call.node, optimizer=option.ref if isinstance(option, (Made, Object)) else None)
+            return NONE
+        if is_scaler(option) and call.args:
+            target = call.args[0]
+            walk.emit(OptimizerStep, call.node, optimizer=target.ref if isinstance(target, (Made, Object)) else None)
+            return NONE
+    return None
+
+
+def is_optimizer(value: Abstract) -> bool:
+    """Whether a value is an optimiser: made as one, or called one where nothing else is known."""
+    if isinstance(value, Made):
+        last = value.path.rpartition(".")[2].lower()
+        if "scheduler" in value.path.lower() or last.endswith("lr"):
+            return False
+        return value.path.startswith("torch.optim.") or "optim" in last or last in _OPTIMIZERS
+    if isinstance(value, Object):
+        return any(
+            path.startswith("torch.optim.") and "lr_scheduler" not in path for path in value.cls.external_bases()
+        )
+    if isinstance(value, (Opaque, Attribute)):
+        name = text(value).lower()
+        return "opt" in name and "sched" not in name and "option" not in name
+    return False
+
+
+_OPTIMIZERS = frozenset(
+    [
+        "adam",
+        "adamw",
+        "sgd",
+        "lars",
+        "lamb",
+        "fusedadam",
+        "fusedsgd",
+        "fusedlamb",
+        "adafactor",
+        "lion",
+        "rmsprop",
+        "madgrad",
+    ]
+)
+
+
+def is_scaler(value: Abstract) -> bool:
+    """Whether a value is a gradient scaler."""
+    if isinstance(value, Made):
+        return value.path.endswith("GradScaler")
+    return isinstance(value, (Opaque, Attribute)) and "scaler" in text(value).lower()
+
+
+def _flowing(walk: Walk, call: Call) -> Abstract | None:
+    """``scaler.scale(loss)``: the loss, scaled."""
+    if call.receiver is not None and is_scaler(call.receiver) and call.args:
+        return Opaque(f"scaled {text(call.args[0])}", call.flow())
+    return None
+
+
+def _optimizer(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, NO_TAGS)
+
+
+def _seed(walk: Walk, call: Call) -> Abstract:
+    if call.args or call.kwargs:
+        value = call.args[0] if call.args else next(iter(call.kwargs.values()))
+        walk.emit(Seeded, call.node, value=lower(value), by=call.path)
+    return NONE
+
+
+def _scale_loss(walk: Walk, call: Call) -> Abstract | None:
+    """``amp.scale_loss(loss, optimizer)``: entered, it gives the scaled loss."""
+    return Opaque("scaled loss", call.args[0].tags) if call.args else None
+
+
+def _item(walk: Walk, call: Call) -> Abstract | None:
+    """``loss.item()``: a number, as rank-local as its tensor; no gradient flows from it."""
+    receiver = call.receiver
+    if receiver is None or not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
+        return None
+    tags = frozenset(tag for tag in receiver.tags if isinstance(tag, str))
+    return Opaque(f"{text(receiver)}.{call.path.rpartition('.')[2]}()", tags)
+
+
+def _register_hook(walk: Walk, call: Call) -> Abstract | None:
+    """Follow a hook on a parameter's gradient: one that gives ``.grad`` another tensor changes its layout."""
+    hook = call.args[0] if call.args else None
+    receiver = call.receiver
+    if receiver is None or not isinstance(hook, (Function, Bound)) or parameter_of(receiver) is None:
+        return None
+    if not call.path.endswith("register_post_accumulate_grad_hook"):
+        return None
+    walk.hooked = parameter_of(receiver)
+    try:
+        walk.call_with(hook, receiver, node=call.node)
+    finally:
+        walk.hooked = None
+    return NONE
+
+
+def parameter_of(value: Abstract) -> Ref | None:
+    """Return the model that a parameter belongs to, or ``None`` when a value is no parameter."""
+    for tag in value.tags:
+        if isinstance(tag, tuple) and tag[0] == "parameter":
+            return tag[1] if isinstance(tag[1], Ref) else None
+    return None
+
+
+def gradient_written(walk: Walk, value: Abstract, new: Abstract, node: ast.AST) -> None:
+    """Note ``p.grad = …``: a tensor of the script's own takes the place of the gradient."""
+    model = parameter_of(value)
+    if model is None and isinstance(value, Attribute):
+        owner = value.receiver
+        while isinstance(owner, Attribute):
+            owner = owner.receiver
+        model = owner.ref if isinstance(owner, (Made, Object)) and is_module(owner) else None
+    if model is None or known(new, 0) is None:
+        return
+    how = "preset" if walk.hooked is None else "replaced in a hook"
+    walk.emit(GradientsChanged, node, model=model, how=how, row_major=_is_row_major(new))
+
+
+def _is_row_major(value: Abstract) -> bool:
+    """Whether a tensor is certainly laid out row by row: a view of a flat buffer, or made contiguous."""
+    name = text(value)
+    return any(word in name for word in (".view(", ".view_as(", ".reshape(", ".contiguous(", ".unflatten("))
+
+
+def _viewed(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if not isinstance(receiver, (Opaque, Attribute)):
+        return None
+    tags = receiver.tags | frozenset(tag for tag in call.flow() if isinstance(tag, str))
+    return Opaque(f"{text(receiver)[:80]}.{call.path.rpartition('.')[2]}()", tags)
+
+
+def _scheduler(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call, NO_TAGS)
+
+
+FUNCTIONS = {
+    "torch.autograd.backward": _autograd_backward,
+    "torch.manual_seed": _seed,
+    "torch.cuda.manual_seed": _seed,
+    "torch.cuda.manual_seed_all": _seed,
+    "random.seed": _seed,
+    "numpy.random.seed": _seed,
+    "accelerate.utils.set_seed": _seed,
+    "apex.amp.scale_loss": _scale_loss,
+}
+PREFIXES = {"torch.optim.lr_scheduler.": _scheduler, "torch.optim.": _optimizer}
+METHODS = {
+    "backward": _backward,
+    "step": _step,
+    "scale": _flowing,
+    "item": _item,
+    "tolist": _item,
+    "register_post_accumulate_grad_hook": _register_hook,
+    **dict.fromkeys(["view", "view_as", "reshape", "contiguous", "unflatten"], _viewed),
+}

@@ -1,0 +1,125 @@
+"""Wrapping a model for data-parallel training, and what is done to it afterwards."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.events import ModelWrapped, SyncBatchNormConverted
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    Abstract,
+    Made,
+    Object,
+    Opaque,
+    known,
+    options,
+)
+from ddpdoctor.reader.library.devices import use_device
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
+from ddpdoctor.reader.library.modules import mark_converted, unconverted_norms, wrapped_by
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.walk import Call, Walk
+
+_DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")
+
+
+def _wrap(walk: Walk, call: Call) -> Abstract | None:
+    model = call.argument("module", 0)
+    if model is None:
+        return None
+    wrapper = walk.make(call, NO_TAGS)
+    wrapper.inner = model
+    given = {name: value for i, name in enumerate(_DDP_ARGUMENTS) if (value := call.argument(name, i)) is not None}
+    given.update(call.kwargs)
+    given.pop("module", None)
+    if call.path in WRAPPERS:
+        _use_devices(walk, given.get("device_ids"), call)
+        norms = tuple(unconverted_norms(walk, model)) if call.path in DDP_WRAPPERS else ()
+        walk.emit(
+            ModelWrapped,
+            call.node,
+            wrapper=wrapper.ref,
+            model=lower(model),
+            how=call.path,
+            options={name: lower(value) for name, value in given.items()},
+            norms=norms,
+        )
+    for when, option in options(model):
+        here = walk.assuming_also(when)
+        if here is not None and isinstance(option, (Made, Object)):
+            option.wrappers.append((here, wrapper))
+    return wrapper
+
+
+def _use_devices(walk: Walk, devices: Abstract | None, call: Call) -> None:
+    items = getattr(devices, "items", None)
+    if isinstance(items, list) and items:
+        use_device(walk, items[0], "DistributedDataParallel", call.node)
+
+
+def _module_of(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    if name in ("module", "_fsdp_wrapped_module"):
+        return value.inner or Opaque("module")
+    return None
+
+
+def _convert(walk: Walk, call: Call) -> Abstract | None:
+    model = call.argument("module", 0)
+    if model is None:
+        return None
+    singles = [option for when, option in options(model) if walk.assuming_also(when) is not None]
+    wrapped = any((isinstance(one, Made) and one.path in DDP_WRAPPERS) or _wrapped_in_ddp(walk, one) for one in singles)
+    root = any(isinstance(one, Made) and one.path in BATCH_NORMS for one in singles)
+    kept = call.node is not walk.discarded
+    walk.emit(SyncBatchNormConverted, call.node, model=lower(model), wrapped=wrapped, kept=kept, root=root)
+    if not root or kept:
+        mark_converted(walk, model)
+    if all(isinstance(one, (Made, Object)) for one in singles):
+        return model
+    return Opaque(f"converted {lower(model).text()}", model.tags)
+
+
+def _wrapped_in_ddp(walk: Walk, value: Abstract) -> bool:
+    """Whether DDP holds a model already on this very path: a wrap that another branch makes does not count."""
+    return any(wrapper.path in DDP_WRAPPERS for wrapper in wrapped_by(walk, value))
+
+
+def _no_sync(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if isinstance(receiver, Made) and receiver.path in WRAPPERS:
+        return walk.make(call, NO_TAGS, "no_sync")
+    return None
+
+
+def _named_block(kind: str) -> Callable[[Walk, Abstract, ast.AST], tuple[str, Abstract]]:
+    def model(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
+        return kind, manager
+
+    return model
+
+
+def _grad_mode(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
+    enabled = known(manager.argument("mode", 0)) if isinstance(manager, Made) else None
+    return ("no_grad", manager) if enabled is False else None
+
+
+FUNCTIONS = {
+    **dict.fromkeys(WRAPPERS, _wrap),
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _convert,
+    "torch.nn.SyncBatchNorm.convert_sync_batch_norm": _convert,
+    "apex.parallel.convert_syncbn_model": _convert,
+}
+METHODS = {"no_sync": _no_sync}
+ATTRIBUTES = dict.fromkeys(WRAPPERS, _module_of)
+CONTEXTS = {
+    "torch.no_grad": _named_block("no_grad"),
+    "torch.inference_mode": _named_block("no_grad"),
+    "torch.autograd.no_grad": _named_block("no_grad"),
+    "torch.set_grad_enabled": _grad_mode,
+    "torch.autograd.set_grad_enabled": _grad_mode,
+    "no_sync": _named_block("no_sync"),
+    "torch.distributed.algorithms.Join": _named_block("join"),
+    "torch.distributed.algorithms.join.Join": _named_block("join"),
+    "torch.autocast": _named_block("autocast"),
+    "torch.amp.autocast": _named_block("autocast"),
+    "torch.cuda.amp.autocast": _named_block("autocast"),
+}

@@ -1,0 +1,348 @@
+"""Loops and comprehensions: one round says what every round does, after what they change has been widened."""
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.condition import Condition, together
+from ddpdoctor.events import EpochBegun, Loop
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Choice,
+    Class,
+    Function,
+    Generator,
+    Items,
+    Known,
+    Made,
+    Object,
+    Opaque,
+    Table,
+    Tags,
+    options,
+    text,
+)
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.cells import choice, read
+from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.functions import run_body
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import Ref
+from ddpdoctor.world import Expression
+
+MAX_UNROLLED = 4
+"""A loop over so few known things (phases, models) is interpreted once for each."""
+MAX_YIELDS = 3
+"""How many of a generator's yields are followed into the loop's body."""
+
+
+def run_for(walk: Walk, node: "ast.For | ast.AsyncFor", frame: Frame) -> None:
+    """``for``: the iterated value decides what a round sees."""
+    iterated = walk.evaluate(node.iter, frame)
+    before = walk.path
+
+    def body(item: Abstract) -> None:
+        assign(walk, node.target, item, frame)
+        walk.run(node.body, frame)
+
+    rounds(walk, node, iterated, frame, body, kind="for")
+    walk.path, walk.dead = before, False
+    walk.run(node.orelse, frame)
+
+
+def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
+    """``while``: its body runs under its condition; ``while True`` ends where a break is."""
+    before, outer = walk.path, walk.loops
+    loop = Loop(place=walk.header(node), kind="while")
+    walk.loops = (*outer, loop)
+    widen(walk, node, frame)
+    formula = walk.test(node.test, frame)
+    inside = walk.assuming(formula)
+    if inside is not None:
+        walk.path = inside
+        walk.run(node.body, frame)
+    walk.loops = outer
+    walk.path, walk.dead = before, False
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _has_break(node)
+    if endless:
+        walk.dead = True
+    else:
+        walk.run(node.orelse, frame)
+
+
+def _has_break(node: ast.While) -> bool:
+    pending: list[ast.AST] = list(node.body)
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, (ast.Break, ast.Return)):
+            return True
+        if not isinstance(inner, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(inner))
+        else:
+            pending.extend(child for child in ast.walk(inner) if isinstance(child, ast.Return))
+    return False
+
+
+def rounds(
+    walk: Walk, node: ast.AST, iterated: Abstract, frame: Frame, body: Callable[[Abstract], None], kind: str
+) -> None:
+    """Interpret the rounds of a loop over a value."""
+    before, outer = walk.path, walk.loops
+    for condition, option in _iterables(iterated):
+        here = together(before, condition)
+        if here is None:
+            continue
+        walk.path, walk.dead = here, False
+        _rounds_over(walk, node, option, frame, body, kind)
+        walk.loops = outer
+    walk.path, walk.dead = before, False
+
+
+def _iterables(value: Abstract) -> list[tuple[Condition, Abstract]]:
+    found = [(when, option) for when, option in options(value) if not isinstance(option, Known) or option.value]
+    return found or [(frozenset(), value)]
+
+
+def _rounds_over(
+    walk: Walk, node: ast.AST, iterated: Abstract, frame: Frame, body: Callable[[Abstract], None], kind: str
+) -> None:
+    outer, before = walk.loops, walk.path
+    iterated = _own_iterator(walk, iterated, node, frame)
+    if isinstance(iterated, Items) and not iterated.open and len(iterated.items) <= _unrolled(kind):
+        for item in iterated.items:
+            walk.path, walk.dead = before, False
+            body(item)
+        return
+    if isinstance(iterated, Generator):
+        _rounds_of_generator(walk, node, iterated, frame, body, kind)
+        return
+    loaders = loaders_in(iterated)
+    place = walk.header(node) if isinstance(node, (ast.For, ast.AsyncFor)) else walk.place(node)
+    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=_bound(iterated))
+    for loader in loaders:
+        walk.emit(EpochBegun, node, place=place, loader=loader)
+    walk.loops = (*outer, loop)
+    widen(walk, node, frame)
+    body(item_of(walk, iterated, node, loop))
+
+
+def _unrolled(kind: str) -> int:
+    return MAX_UNROLLED if kind == "for" else 2 * MAX_UNROLLED
+
+
+def _own_iterator(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -> Abstract:
+    """Return what iterating an object of the project really goes over: what its ``__iter__`` yields or returns."""
+    if isinstance(iterated, Object):
+        method = class_attribute(walk, iterated.cls, "__iter__")
+        if isinstance(method, Function):
+            if method.is_generator:
+                return Generator(method, Call((iterated,), {}, node, frame))
+            result = run_body(walk, method, Call((iterated,), {}, node, frame))
+            if result is not iterated and not (isinstance(result, Opaque) and iterated.inner is not None):
+                return result
+        if iterated.inner is not None:
+            return iterated.inner
+    return iterated
+
+
+def _rounds_of_generator(
+    walk: Walk, node: ast.AST, iterated: Generator, frame: Frame, body: Callable[[Abstract], None], kind: str
+) -> None:
+    """Run a generator of the project with the loop's body at its yields: order and contexts are then right."""
+    outer, file, stack, frames = walk.loops, walk.file, walk.stack, walk.frames
+    loop = Loop(place=walk.place(node), kind=kind, loaders=loaders_in(iterated))
+    seen: list[Abstract] = []
+
+    def deliver(value: Abstract) -> Abstract:
+        seen.append(value)
+        if len(seen) <= MAX_YIELDS:
+            saved = walk.file, walk.stack, walk.path, walk.frames, walk.within
+            walk.file, walk.stack, walk.frames = file, stack, [*frames]
+            body(value)
+            walk.file, walk.stack, walk.path, walk.frames, walk.within = saved
+            walk.dead = False
+        return Opaque("sent value")
+
+    walk.loops = (*outer, loop)
+    widen(walk, node, frame)
+    run_body(walk, iterated.function, iterated.call, deliver)
+    if not seen:
+        body(Opaque(f"item of {iterated.function.name}()", iterated.tags))
+
+
+def loaders_in(value: Abstract) -> tuple[Ref, ...]:
+    """Return the loaders whose batches iterating a value draws."""
+    return tuple(tag[1] for tag in sorted(_pairs(value.tags, "loader"), key=lambda tag: tag[1].place))
+
+
+def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
+    return [tag for tag in tags if isinstance(tag, tuple) and tag[0] == name]
+
+
+def _bound(value: Abstract) -> "object":
+    """Return how many rounds a loop over a value has, where it says so."""
+    if isinstance(value, Made):
+        if value.path == "builtins.range" and value.args:
+            return lower(value.args[0] if len(value.args) == 1 else value.args[1])
+        if value.args and value.path in PASSING:
+            return _bound(value.args[0])
+    return None
+
+
+PASSING = frozenset(
+    {
+        "builtins.enumerate",
+        "builtins.iter",
+        "builtins.list",
+        "builtins.tuple",
+        "builtins.reversed",
+        "builtins.sorted",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.trange",
+        "rich.progress.track",
+        "itertools.islice",
+    }
+)
+"""Calls whose result goes over the same items as their first argument."""
+
+
+def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None) -> Abstract:
+    """Return what one round of a loop over a value sees."""
+    if isinstance(value, Choice):
+        return choice((when, item_of(walk, option, node, loop)) for when, option in options(value))
+    if isinstance(value, Items) and value.items:
+        return _merged(value.items, node)
+    if isinstance(value, Table):
+        keys = [Known(key) for key in value.cells if isinstance(key, (str, int))]
+        return keys[0] if len(keys) == 1 else Opaque(f"key of {text(value)}")
+    if isinstance(value, Known) and isinstance(value.value, (str, tuple)) and value.value:
+        return Opaque(f"item of {value.value!r}"[:60])
+    if isinstance(value, Made):
+        found = _item_of_made(walk, value, node, loop)
+        if found is not None:
+            return found
+    return Opaque(f"item of {text(value)}", batch_tags(value.tags))
+
+
+def batch_tags(tags: Tags) -> Tags:
+    """Return what flows into a batch drawn from a value: rank-local data, from the loaders in it."""
+    loaders = _pairs(tags, "loader")
+    if not loaders:
+        return tags
+    rest = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
+    return rest | {"data"} | {("batch", ref) for _, ref in loaders}
+
+
+def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract | None:
+    last = value.path.rpartition(".")[2]
+    if value.path == "builtins.enumerate" and value.args:
+        index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))
+        return Items([index, item_of(walk, value.args[0], node, loop)], "tuple")
+    if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
+        parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
+        return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
+    if last in ("modules", "children") and value.inner is not None:
+        return Opaque(f"module of {text(value.inner)}")
+    if value.path == "builtins.zip":
+        return Items([item_of(walk, arg, node, loop) for arg in value.args], "tuple")
+    if value.path == "builtins.range":
+        return _item_of_range(value, node, loop)
+    if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
+        return _item_of_view(walk, value.args[0], last, node)
+    if value.args and (value.path in PASSING or last in ("tqdm", "track")):
+        return item_of(walk, value.args[0], node, loop)
+    return None
+
+
+def _item_of_range(value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
+    bound = number(value.args[-1 if len(value.args) == 1 else 1]) if value.args else None
+    if bound == Expression("constant", (1,)) and len(value.args) == 1:
+        return Known(0)
+    tags = value.tags | ({("index", loop)} if loop else set())
+    return Opaque(f"index in line {getattr(node, 'lineno', 0)}", tags)
+
+
+def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abstract:
+    assert isinstance(table, Table)
+    values = [read(cell, walk.path) for cell in table.cells.values()]
+    value = _merged(values, node) if values else Opaque("value", table.extra)
+    keys = [Known(key) for key in table.cells if isinstance(key, (str, int))]
+    key = keys[0] if len(keys) == 1 else Opaque(f"key of {text(table)}")
+    return {"values": value, "keys": key}.get(view, Items([key, value], "tuple"))
+
+
+def _merged(values: list[Abstract], node: ast.AST) -> Abstract:
+    """Return one item of several: the first where they are alike, as what is done to one is done to all."""
+    first = values[0]
+    if len(values) == 1:
+        return first
+    if all(
+        isinstance(value, Items) and len(value.items) == len(first.items)
+        for value in values
+        if isinstance(first, Items)
+    ):
+        if isinstance(first, Items):
+            columns = zip(*(value.items for value in values if isinstance(value, Items)), strict=True)
+            return Items([_merged(list(column), node) for column in columns], first.kind)
+    tags = frozenset().union(*(value.tags for value in values[:8]))
+    if all(isinstance(value, (Made, Object, Function, Class)) for value in values):
+        line = getattr(node, "lineno", 0)
+        return Choice(tuple((frozenset(), value) for value in values[:4])) if line else first
+    return Opaque(f"item in line {getattr(node, 'lineno', 0)}", tags)
+
+
+def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:
+    """Forget the numbers of variables that a loop changes: they have one value before it and others inside."""
+    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        return
+    for name in walk.syntax.assigned_in(node):
+        cell = frame.cells.get(name)
+        if cell is None:
+            continue
+        for i, (when, value) in enumerate(cell):
+            if isinstance(value, Known) and isinstance(value.value, (int, float, str)):
+                line = getattr(node, "lineno", 0)
+                cell[i] = (when, Opaque(f"{name} in line {line}", default=value))
+
+
+def comprehension(
+    walk: Walk, node: "ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp", frame: Frame
+) -> Abstract:
+    """Return what a comprehension makes; its element is evaluated as a loop's body is."""
+    inner = Frame(frame.module, {}, function=frame.function, parent=frame, owner=frame.owner)
+    inner.receiver, inner.on_yield = frame.receiver, frame.on_yield
+    found: list[Abstract] = []
+    table = Table()
+    exact = len(node.generators) == 1 and not node.generators[0].ifs
+
+    def nested(position: int) -> None:
+        generator = node.generators[position]
+        iterated = walk.evaluate(generator.iter, inner)
+
+        def body(item: Abstract) -> None:
+            assign(walk, generator.target, item, inner)
+            for test in generator.ifs:
+                here = walk.assuming(walk.test(test, inner))
+                if here is None:
+                    return
+                walk.path = here
+            if position + 1 < len(node.generators):
+                nested(position + 1)
+            elif isinstance(node, ast.DictComp):
+                key = walk.evaluate(node.key, inner)
+                walk.tables.set_item(walk, table, key, walk.evaluate(node.value, inner), node)
+            else:
+                found.append(walk.evaluate(node.elt, inner))
+
+        rounds(walk, generator.iter, iterated, inner, body, kind="comprehension")
+
+    before, loops = walk.path, walk.loops
+    nested(0)
+    walk.path, walk.loops = before, loops
+    if isinstance(node, ast.DictComp):
+        return table
+    return Items(found, "list", more=not exact or len(found) < 2)

@@ -1,0 +1,135 @@
+"""Looks names up and gives them values: variables, unpacking, and what a variable's name says of an unknown value."""
+
+import ast
+
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Choice,
+    External,
+    Items,
+    Known,
+    Made,
+    Opaque,
+    Tags,
+    options,
+    text,
+)
+from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.imports import resolved, search_module
+from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import Expression
+
+RANK_NAMES = {
+    **dict.fromkeys(
+        ("rank", "global_rank", "world_rank", "ddp_rank", "process_index", "proc_rank", "dist_rank"), "rank"
+    ),
+    **dict.fromkeys(("local_rank", "localrank", "ddp_local_rank", "local_process_index", "gpu_rank"), "local_rank"),
+    **dict.fromkeys(("world_size", "worldsize", "ddp_world_size", "num_processes"), "world_size"),
+    **dict.fromkeys(("node_rank", "machine_rank", "noderank"), "node"),
+}
+"""What a name says of a value about which nothing else is known."""
+
+
+def hinted(name: str, tags: Tags, *, origin: str = "other", label: str | None = None) -> Opaque:
+    """Return an unknown value with what its name says of it."""
+    leaf = RANK_NAMES.get(name.lower())
+    if leaf is None:
+        return Opaque(label or name, tags, origin=origin)
+    touched = tags | {"rank"} if leaf != "world_size" else tags | {"world"}
+    return Opaque(label or name, touched, origin="rank", expression=Expression(leaf))
+
+
+def look_up(walk: Walk, name: str, frame: Frame) -> Abstract:
+    """Return the value of a name as Python finds it: local, enclosing, module, builtin."""
+    scope: Frame | None = frame
+    if name in frame.globals:
+        scope = None
+    while scope is not None:
+        cell = scope.cells.get(name)
+        if cell is not None and (scope is frame or not scope.is_class):
+            return resolved(walk, read(cell, walk.path))
+        scope = scope.parent
+    value = search_module(walk, frame.module, name)
+    return External("builtins." + name) if value is None else value
+
+
+def store(walk: Walk, name: str, value: Abstract, frame: Frame) -> None:
+    """Give a variable a value."""
+    cells = frame.cells
+    if name in frame.globals:
+        cells = frame.module.cells
+    elif name in frame.nonlocals:
+        scope = frame.parent
+        while scope is not None and name not in scope.cells:
+            scope = scope.parent
+        cells = scope.cells if scope is not None else cells
+    write(cells, name, walk.path, value)
+
+
+def assign(walk: Walk, target: ast.expr, value: Abstract, frame: Frame) -> None:
+    """Give a target of an assignment a value."""
+    if isinstance(target, ast.Name):
+        store(walk, target.id, value, frame)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(walk, target.elts, value, frame, target)
+    elif isinstance(target, ast.Starred):
+        assign(walk, target.value, value, frame)
+    elif isinstance(target, ast.Attribute):
+        walk.set(walk.evaluate(target.value, frame), target.attr, value, target)
+    elif isinstance(target, ast.Subscript):
+        holder, key = walk.evaluate(target.value, frame), walk.evaluate(target.slice, frame)
+        walk.tables.set_item(walk, holder, key, value, target)
+
+
+def _unpack(walk: Walk, targets: list[ast.expr], value: Abstract, frame: Frame, node: ast.AST) -> None:
+    starred = next((i for i, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    for i, target in enumerate(targets):
+        if starred is not None and i >= starred:
+            item: Abstract = _tail(value, i, starred, len(targets))
+        else:
+            item = element(value, i, len(targets) if starred is None else None, _name_of(target))
+        assign(walk, target, item, frame)
+
+
+def _tail(value: Abstract, i: int, starred: int, count: int) -> Abstract:
+    """Return what a target at or after the starred one gets."""
+    if isinstance(value, Items) and not value.open:
+        after = count - starred - 1
+        if i == starred:
+            return Items(value.items[starred : len(value.items) - after])
+        at = len(value.items) - (count - i)
+        if 0 <= at < len(value.items):
+            return value.items[at]
+    rest = Opaque(f"rest of {text(value)}", value.tags)
+    return Items([rest], more=True) if i == starred else rest
+
+
+def element(value: Abstract, i: int, count: int | None = None, name: str = "") -> Abstract:
+    """Return item i of a value that is unpacked into ``count`` targets; ``name`` is that of the target."""
+    if isinstance(value, Items) and not value.open and (count is None or len(value.items) == count):
+        if i < len(value.items):
+            return value.items[i]
+    if isinstance(value, Choice):
+        fitting = [
+            (condition, option)
+            for condition, option in options(value)
+            if not isinstance(option, Items) or option.open or count is None or len(option.items) == count
+        ]
+        return choice((condition, element(option, i, count, name)) for condition, option in fitting or options(value))
+    if isinstance(value, Known) and isinstance(value.value, (tuple, str)) and i < len(value.value):
+        return Known(value.value[i])
+    if isinstance(value, Made) and value.path in GIVES_BACK and i < len(value.args):
+        return value.args[i]
+    if isinstance(value, Items) and value.items and value.open:
+        return value.items[min(i, len(value.items) - 1)]
+    tags = frozenset(tag for tag in value.tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
+    return hinted(name, tags, label=f"{text(value)}[{i}]")
+
+
+GIVES_BACK = frozenset({"apex.amp.initialize"})
+"""Calls that return their arguments, wrapped or changed, in the same order."""
+
+
+def _name_of(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""

@@ -1,0 +1,152 @@
+"""Arithmetic and text building: how rank numbers survive them, and what merely gets touched by a rank."""
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, options, text
+from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.formulas import number
+from ddpdoctor.world import Expression
+
+_FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Div: ("/", operator.truediv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
+    ast.BitOr: ("|", operator.or_),
+    ast.BitAnd: ("&", operator.and_),
+}
+MAX_TEXT = 2_000
+
+
+def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
+    """Return the value of a binary operation."""
+    if isinstance(left, Choice):
+        return choice((when, binary(option, op, right)) for when, option in options(left))
+    if isinstance(right, Choice):
+        return choice((when, binary(left, op, option)) for when, option in options(right))
+    if isinstance(left, Known) and isinstance(right, Known):
+        computed = _compute(left.value, op, right.value)
+        if computed is not None:
+            return computed
+    if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add):
+        return Items([*left.items, *right.items], left.kind, more=left.open or right.open)
+    if isinstance(left, Table) and isinstance(right, Table) and isinstance(op, ast.BitOr):
+        return Table({**left.cells, **right.cells}, more=left.open or right.open)
+    if isinstance(left, Known) and isinstance(left.value, str) and isinstance(op, ast.Mod):
+        return formatted(left.value, right)
+    if _is_text(left) or _is_text(right):
+        return (
+            joined([left, right])
+            if isinstance(op, ast.Add)
+            else Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
+        )
+    sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
+    return Opaque(
+        f"{text(left)} {sign} {text(right)}",
+        left.tags | right.tags,
+        origin="configuration" if _is_option(left) or _is_option(right) else "other",
+        expression=_combined(sign, number(left), number(right)),
+    )
+
+
+def _compute(left: object, op: ast.operator, right: object) -> Abstract | None:
+    entry = _FUNCTIONS.get(type(op))
+    if entry is None:
+        return None
+    if isinstance(op, ast.Pow) and not (isinstance(right, (int, float)) and -64 <= right <= 64):
+        return None
+    if isinstance(op, ast.Mult) and any(isinstance(side, (str, bytes, tuple)) for side in (left, right)):
+        return None
+    try:
+        result = entry[1](left, right)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return Known(result) if not isinstance(result, str) or len(result) < MAX_TEXT else None
+
+
+def _is_option(value: Abstract) -> bool:
+    return isinstance(value, Opaque) and value.origin == "configuration"
+
+
+def _is_text(value: Abstract) -> bool:
+    return (isinstance(value, Known) and isinstance(value.value, str)) or (
+        isinstance(value, Opaque) and bool(value.parts)
+    )
+
+
+def _combined(sign: str, left: Expression | None, right: Expression | None) -> Expression | None:
+    """Return the expression of an operation on rank numbers.
+
+    Where one side is unknown (a number of processes from the configuration), arithmetic on ranks still means what it
+    always means: ``rank % n`` is the rank on the node, ``rank // n`` the node, ``node * n + local_rank`` the rank.
+    """
+    if left is not None and right is not None:
+        if not (_leaves(left) | _leaves(right)) - {"constant"}:
+            return None
+        return Expression(sign, (_as_node(sign, left), _as_node(sign, right))) if sign in _KEPT else None
+    here, there = _leaves(left), _leaves(right)
+    if sign == "%" and here & {"rank"}:
+        return Expression("local_rank")
+    if sign == "//" and here & {"rank"}:
+        return Expression("node")
+    if sign == "+" and (here | there) & {"rank", "local_rank"}:
+        return Expression("rank")
+    return None
+
+
+_KEPT = frozenset({"+", "-", "*", "//", "/", "%"})
+
+
+def _as_node(sign: str, expression: Expression) -> Expression:
+    """Return what is multiplied by a number of processes: an option called rank is a node's number there."""
+    return Expression("node") if sign == "*" and expression == Expression("rank") else expression
+
+
+def _leaves(expression: Expression | None) -> frozenset[str]:
+    return frozenset() if expression is None else expression.leaves()
+
+
+def unary(op: ast.unaryop, value: Abstract) -> Abstract:
+    """Return the value of ``-x``, ``+x`` or ``~x``."""
+    if isinstance(value, Known) and isinstance(value.value, (int, float)):
+        if isinstance(op, ast.USub):
+            return Known(-value.value)
+        if isinstance(op, ast.UAdd):
+            return value
+    return Opaque(f"{type(op).__name__} {text(value)}", value.tags)
+
+
+def joined(pieces: list[Abstract]) -> Abstract:
+    """Return the text that is put together from pieces."""
+    flat: list[Abstract] = []
+    for piece in pieces:
+        flat += piece.parts if isinstance(piece, Opaque) and piece.parts else [piece]
+    if all(isinstance(piece, Known) for piece in flat):
+        whole = "".join(str(piece.value) for piece in flat if isinstance(piece, Known))
+        return Known(whole[:MAX_TEXT])
+    name = "".join(str(piece.value) if isinstance(piece, Known) else "{" + text(piece) + "}" for piece in flat)
+    tags = frozenset().union(*(piece.tags for piece in flat))
+    return Opaque(f'f"{name}"', tags, parts=tuple(flat))
+
+
+def formatted(template: str, values: Abstract) -> Abstract:
+    """Return ``template % values`` or ``template.format(values)``, in as many pieces as can be told apart."""
+    items = values.items if isinstance(values, Items) else [values]
+    pieces: list[Abstract] = []
+    rest = template
+    for item in items:
+        for mark in ("{}", "%d", "%s", "%i"):
+            before, found, after = rest.partition(mark)
+            if found:
+                pieces += [Known(before), item]
+                rest = after
+                break
+        else:
+            pieces.append(item)
+    return joined([*pieces, Known(rest)])

@@ -1,0 +1,233 @@
+"""The project's own modules: where they are looked for, and what is known of each."""
+
+import os
+import re
+
+from ddpdoctor.reader.abstract import Cells, Known
+from ddpdoctor.reader.source import Source, SourceFault, load
+
+MAX_MODULES = 400
+"""More modules than any training script was seen to import; it bounds what a package that imports itself can cost."""
+
+NEVER_OURS = frozenset(
+    [
+        "torch",
+        "torchvision",
+        "torchaudio",
+        "numpy",
+        "os",
+        "sys",
+        "argparse",
+        "time",
+        "math",
+        "random",
+        "json",
+        "logging",
+        "re",
+        "collections",
+        "functools",
+        "typing",
+        "itertools",
+        "pathlib",
+        "subprocess",
+        "shutil",
+        "copy",
+        "datetime",
+        "contextlib",
+        "dataclasses",
+        "abc",
+        "enum",
+        "glob",
+        "socket",
+        "signal",
+        "warnings",
+        "pickle",
+        "io",
+        "string",
+        "threading",
+        "multiprocessing",
+        "tqdm",
+        "wandb",
+        "yaml",
+        "PIL",
+        "cv2",
+        "scipy",
+        "pandas",
+        "matplotlib",
+        "sklearn",
+        "transformers",
+        "timm",
+        "einops",
+        "apex",
+        "deepspeed",
+        "accelerate",
+        "lightning",
+        "pytorch_lightning",
+        "tensorboardX",
+        "omegaconf",
+        "hydra",
+    ]
+)
+"""Top-level names that are taken from outside the project unless the script's own folder has them."""
+
+EFFECTS = re.compile(
+    rb"^(?!(?:def|class|async|import|from|#|@|\s)).*(?:environ|cuda|init_process_group|putenv)"
+    rb"|^(?:if|try|for|with|while)\b[^\n]*\n(?:[ \t]+[^\n]*\n)*?[ \t]+[^\n]*(?:environ\[|putenv|init_process_group)",
+    re.M,
+)
+"""Code at a module's top level that matters at the time of the import; other modules are read on their first use."""
+
+
+class Module:
+    """A module of the project: ``state`` is ``new``, ``running`` or ``done``."""
+
+    def __init__(self, name: str, file: str, *, is_package: bool = False) -> None:
+        self.name = name
+        self.file = file
+        self.is_package = is_package
+        self.source: Source | None = None
+        self.state = "new"
+        self.cells: Cells = {"__name__": [(frozenset(), Known(name))], "__file__": [(frozenset(), Known(file))]}
+        self.stars: list[Module | str] = []  # what it imports * from: modules of the project, or dotted paths
+        self.widened: frozenset[str] = frozenset()  # attributes that are counted up somewhere in it
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}>"
+
+    def parse(self) -> SourceFault | None:
+        """Read the file, once; return the fault that keeps it from being parsed.
+
+        A folder without ``__init__.py`` (a namespace package) is an empty module.
+        """
+        if self.source is None:
+            if os.path.isdir(self.file):
+                self.source = Source(file=self.file, text="", tree=None)
+            else:
+                self.source = load(self.file)
+        return self.source.fault
+
+    def has_effects(self) -> bool:
+        """Whether importing it does something that matters when it happens, as far as its text tells."""
+        if os.path.isdir(self.file):
+            return False
+        try:
+            with open(self.file, "rb") as stream:
+                return EFFECTS.search(stream.read(MAX_PEEK)) is not None
+        except OSError:
+            return False
+
+
+MAX_PEEK = 400_000
+
+
+def import_roots(script: str, directory: str) -> tuple[str, ...]:
+    """Return the folders that the project's modules are looked for in, nearest first.
+
+    These are the script's folder and its parents up to the working directory (a script is often run as a module from
+    there), the working directory, and the nearest pyproject.toml's folder with its ``src``.
+    """
+    roots: list[str] = []
+    folder = os.path.dirname(script)
+    inside = os.path.commonpath([folder, directory]) == directory if os.path.isabs(directory) else False
+    while folder not in roots:
+        roots.append(folder)
+        if not inside or folder == directory:
+            break
+        folder = os.path.dirname(folder)
+    roots.append(directory)
+    folder = os.path.dirname(script)
+    for _ in range(8):
+        if os.path.isfile(os.path.join(folder, "pyproject.toml")) or os.path.isfile(os.path.join(folder, "setup.py")):
+            roots += [folder, os.path.join(folder, "src")]
+            break
+        folder = os.path.dirname(folder)
+    return tuple(dict.fromkeys(root for root in roots if os.path.isdir(root)))
+
+
+class Project:
+    """Finds and holds the modules that a program is made of."""
+
+    def __init__(self, script: str, directory: str) -> None:
+        self.script = script
+        self.roots = import_roots(script, directory)
+        self.modules: dict[str, Module | None] = {}
+        self._by_file: dict[str, Module] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+        self.main = Module("__main__", script)
+        self.modules["__main__"] = self.main
+        self.overflowed = False
+
+    def find(self, name: str) -> Module | None:
+        """Return the project's module of a dotted name, or ``None`` when the name is from outside."""
+        if name not in self.modules:
+            self.modules[name] = self._locate(name)
+        return self.modules[name]
+
+    def _locate(self, name: str) -> Module | None:
+        parent, _, last = name.rpartition(".")
+        if parent:
+            package = self.find(parent)
+            if package is None or not package.is_package:
+                return None
+            folder = package.file if os.path.isdir(package.file) else os.path.dirname(package.file)
+            return self._in_folder(folder, last, name)
+        roots = self.roots[:1] if name in NEVER_OURS else self.roots
+        for root in roots:
+            module = self._in_folder(root, last, name)
+            if module is not None:
+                return module
+        return None
+
+    def _in_folder(self, folder: str, last: str, name: str) -> Module | None:
+        entries = self._entries(folder)
+        path = os.path.join(folder, last)
+        if last in entries:
+            inside = self._entries(path)
+            if "__init__.py" in inside:
+                return self._module(name, os.path.join(path, "__init__.py"), is_package=True)
+        if last + ".py" in entries:
+            return self._module(name, path + ".py")
+        if last in entries and any(entry.endswith(".py") for entry in self._entries(path)):
+            return self._module(name, path, is_package=True)
+        return None
+
+    def _module(self, name: str, file: str, *, is_package: bool = False) -> Module | None:
+        if file == self.script:
+            return self.main
+        if file not in self._by_file:
+            if len(self._by_file) >= MAX_MODULES:
+                self.overflowed = True
+                return None
+            self._by_file[file] = Module(name, file, is_package=is_package)
+        return self._by_file[file]
+
+    def _entries(self, folder: str) -> frozenset[str]:
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listings[folder] = frozenset()
+        return self._listings[folder]
+
+    def absolute(self, importer: Module, level: int, name: str | None) -> str | None:
+        """Return the dotted name that a relative import means in a module, or ``None`` when it leaves the project."""
+        if importer is self.main:
+            base = self._package_of_script()
+        else:
+            base = importer.name.split(".")
+            base = base if importer.is_package else base[:-1]
+        if level - 1 > len(base):
+            return None
+        kept = base[: len(base) - (level - 1)]
+        return ".".join([*kept, name] if name else kept) or None
+
+    def _package_of_script(self) -> list[str]:
+        """Return the package that the script is in when it is run with ``-m``: the folders with ``__init__.py``."""
+        package: list[str] = []
+        folder = os.path.dirname(self.script)
+        while "__init__.py" in self._entries(folder) and os.path.dirname(folder) != folder:
+            package.insert(0, os.path.basename(folder))
+            folder = os.path.dirname(folder)
+        if package and folder not in self.roots:
+            self.roots = (*self.roots, folder)
+        return package

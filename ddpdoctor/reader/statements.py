@@ -1,0 +1,217 @@
+"""What each kind of statement does; loops, ``with``, imports and definitions have files of their own."""
+
+import ast
+from collections.abc import Sequence
+
+from ddpdoctor.condition import Condition, Formula, assume, negation
+from ddpdoctor.events import Within
+from ddpdoctor.reader.abstract import NONE, Opaque, text
+from ddpdoctor.reader.blocks import run_with
+from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
+from ddpdoctor.reader.formulas import compare, is_about
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.imports import run_import, run_import_from
+from ddpdoctor.reader.loops import run_for, run_while
+from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.operators import binary
+from ddpdoctor.reader.walk import Runner, Walk
+
+
+def _expression(walk: Walk, node: ast.Expr, frame: Frame) -> None:
+    walk.discarded = node.value
+    walk.evaluate(node.value, frame)
+
+
+def _assign(walk: Walk, node: ast.Assign, frame: Frame) -> None:
+    value = walk.evaluate(node.value, frame)
+    for target in node.targets:
+        assign(walk, target, value, frame)
+
+
+def _annotated(walk: Walk, node: ast.AnnAssign, frame: Frame) -> None:
+    if node.value is not None:
+        assign(walk, node.target, walk.evaluate(node.value, frame), frame)
+
+
+def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
+    """``x += y``: in a loop a number that is counted up has no one value."""
+    left = walk.evaluate(_as_loaded(node.target), frame)
+    value = binary(left, node.op, walk.evaluate(node.value, frame))
+    if walk.loops and isinstance(node.target, (ast.Name, ast.Attribute)):
+        tags = value.tags
+        if not tags and not isinstance(value, Opaque) and getattr(value, "value", None).__class__ in (int, float):
+            value = Opaque(f"{text(left)} counted in line {node.lineno}")
+    assign(walk, node.target, value, frame)
+
+
+def _as_loaded(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    assert isinstance(target, ast.Subscript)
+    return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+
+
+def _delete(walk: Walk, node: ast.Delete, frame: Frame) -> None:
+    return None  # what is deleted is not used again by a program that runs
+
+
+def _pass(walk: Walk, node: ast.stmt, frame: Frame) -> None:
+    return None
+
+
+def _assert(walk: Walk, node: ast.Assert, frame: Frame) -> None:
+    """``assert``: what follows holds it, except where ranks differ in it; then nothing is concluded."""
+    formula = walk.test(node.test, frame)
+    if not is_about(formula, "rank") and not is_about(formula, "data"):
+        _restrict(walk, formula)
+
+
+def _restrict(walk: Walk, formula: Formula) -> None:
+    here = walk.assuming(formula)
+    if here is not None:
+        walk.path = here
+
+
+def _return(walk: Walk, node: ast.Return, frame: Frame) -> None:
+    value = NONE if node.value is None else walk.evaluate(node.value, frame)
+    if not walk.dead:
+        frame.returns.append((walk.path, value))
+        walk.dead = True
+
+
+def _raise(walk: Walk, node: ast.Raise, frame: Frame) -> None:
+    if node.exc is not None:
+        exception = walk.evaluate(node.exc, frame)
+        if "SystemExit" in text(exception):
+            frame.exits.append(walk.path)
+    walk.dead = True
+
+
+def _leave_round(walk: Walk, node: "ast.Break | ast.Continue", frame: Frame) -> None:
+    walk.dead = True
+
+
+def _if(walk: Walk, node: ast.If, frame: Frame) -> None:
+    formula = walk.test(node.test, frame)
+    if walk.dead:
+        return
+    before = walk.path
+    branches = [(assume(before, formula), node.body), (assume(before, negation(formula)), node.orelse)]
+    if all(condition is None for condition, _ in branches):
+        branches[0] = (before, node.body)
+    run_branches(walk, branches, frame)
+
+
+def run_branches(walk: Walk, branches: Sequence[tuple[Condition | None, Sequence[ast.stmt]]], frame: Frame) -> None:
+    """Interpret alternatives, each under its condition; what follows is under what those that end have in common."""
+    ends: list[Condition] = []
+    for condition, body in branches:
+        if condition is None:
+            continue
+        walk.path, walk.dead = condition, False
+        walk.run(body, frame)
+        if not walk.dead:
+            ends.append(walk.path)
+    walk.dead = not ends
+    if ends:
+        walk.path = frozenset.intersection(*ends)
+
+
+def _match(walk: Walk, node: ast.Match, frame: Frame) -> None:
+    subject = walk.evaluate(node.subject, frame)
+    rest: Condition | None = walk.path
+    branches: list[tuple[Condition | None, Sequence[ast.stmt]]] = []
+    for case in node.cases:
+        if rest is None:
+            break
+        walk.path = rest
+        formula = _pattern(walk, case.pattern, subject, frame)
+        branches.append((assume(rest, formula), case.body))
+        rest = assume(rest, negation(formula)) if case.guard is None else rest
+    branches.append((rest, ()))
+    run_branches(walk, branches, frame)
+
+
+def _pattern(walk: Walk, pattern: ast.pattern, subject: object, frame: Frame) -> Formula:
+    if isinstance(pattern, ast.MatchValue):
+        return compare(walk, subject, ast.Eq(), walk.evaluate(pattern.value, frame), pattern)  # type: ignore[arg-type]
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+        return True
+    return walk.literal(f"the pattern in line {pattern.lineno} matches")
+
+
+def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
+    """``try``: the body, the handlers under the condition that it failed, and ``finally`` on every way out."""
+    before = walk.path
+    place = walk.place(node)._replace(end_line=node.lineno, end_column=0)
+    ends: list[Condition] = []
+    block = Within("try", place)
+    with walk.inside(*((Within("protected", place),) if node.finalbody else ()), block):
+        walk.run(node.body, frame)
+        if not walk.dead:
+            walk.run(node.orelse, frame)
+    if not walk.dead:
+        ends.append(walk.path)
+    with walk.inside(*((Within("protected", place),) if node.finalbody else ()), Within("except", place)):
+        for handler in node.handlers:
+            failed = assume(before, walk.literal(f"an exception reaches line {handler.lineno}"))
+            if failed is None:
+                continue
+            walk.path, walk.dead = failed, False
+            if handler.name:
+                assign(walk, ast.Name(handler.name, ast.Store()), Opaque(handler.name), frame)
+            walk.run(handler.body, frame)
+            if not walk.dead:
+                ends.append(walk.path)
+    after = frozenset.intersection(*ends) if ends else before
+    if node.finalbody:
+        walk.path, walk.dead = (after if ends else before), False
+        with walk.inside(Within("finally", place)):
+            walk.run(node.finalbody, frame)
+        walk.dead = walk.dead or not ends
+    else:
+        walk.path, walk.dead = after, not ends
+
+
+def _global(walk: Walk, node: ast.Global, frame: Frame) -> None:
+    frame.globals |= set(node.names)
+
+
+def _nonlocal(walk: Walk, node: ast.Nonlocal, frame: Frame) -> None:
+    frame.nonlocals |= set(node.names)
+
+
+STATEMENTS: dict[type[ast.AST], Runner] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.Pass: _pass,
+    ast.Assert: _assert,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _leave_round,
+    ast.Continue: _leave_round,
+    ast.If: _if,
+    ast.Match: _match,
+    ast.Try: _try,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.Import: run_import,
+    ast.ImportFrom: run_import_from,
+    ast.FunctionDef: run_function_definition,
+    ast.AsyncFunctionDef: run_function_definition,
+    ast.ClassDef: run_class_definition,
+    ast.For: run_for,
+    ast.AsyncFor: run_for,
+    ast.While: run_while,
+    ast.With: run_with,
+    ast.AsyncWith: run_with,
+}
+if hasattr(ast, "TryStar"):  # Python 3.11
+    STATEMENTS[ast.TryStar] = _try
+if hasattr(ast, "TypeAlias"):  # Python 3.12
+    STATEMENTS[ast.TypeAlias] = _pass

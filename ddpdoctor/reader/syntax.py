@@ -1,0 +1,94 @@
+"""Facts about pieces of syntax that are asked for often and found once: yields, assigned names, mentions of ranks."""
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.reader.abstract import Class
+
+RANK_WORDS = frozenset(
+    [
+        "rank",
+        "local_rank",
+        "global_rank",
+        "world_rank",
+        "get_rank",
+        "get_world_size",
+        "num_replicas",
+        "world_size",
+        "dp_rank",
+        "process_index",
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+        "num_processes",
+        "shard",
+        "num_shards",
+    ]
+)
+"""Names by which code that divides something between ranks speaks of them."""
+
+
+class Syntax:
+    """Remembers what it was asked about nodes."""
+
+    def __init__(self) -> None:
+        self._generators: dict[ast.AST, bool] = {}
+        self._assigned: dict[ast.AST, frozenset[str]] = {}
+        self._rank_aware: dict[Class, bool] = {}
+
+    def is_generator(self, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> bool:
+        """Whether a function has a yield of its own."""
+        if node not in self._generators:
+            body = [] if isinstance(node, ast.Lambda) else node.body
+            self._generators[node] = any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in own_nodes(body))
+        return self._generators[node]
+
+    def assigned_in(self, loop: "ast.For | ast.AsyncFor | ast.While") -> frozenset[str]:
+        """Return the names of the variables that a loop's body gives values."""
+        if loop not in self._assigned:
+            self._assigned[loop] = frozenset(
+                inner.id
+                for inner in own_nodes(loop.body)
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+            )
+        return self._assigned[loop]
+
+    def mentions_rank(self, cls: Class) -> bool:
+        """Whether the code of a class or its bases speaks of ranks."""
+        if cls not in self._rank_aware:
+            self._rank_aware[cls] = any(_speaks_of_ranks(one.node) for one in cls.resolution()) or any(
+                "istributed" in path for path in cls.external_bases()
+            )
+        return self._rank_aware[cls]
+
+
+def own_nodes(body: "list[ast.stmt]") -> Iterator[ast.AST]:
+    """Yield the nodes of a body, without those of functions and classes defined in it."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def _speaks_of_ranks(node: ast.AST) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id in RANK_WORDS:
+            return True
+        if isinstance(inner, ast.Attribute) and inner.attr in RANK_WORDS:
+            return True
+        if isinstance(inner, ast.arg) and inner.arg in RANK_WORDS:
+            return True
+        if isinstance(inner, ast.Constant) and inner.value in RANK_WORDS:
+            return True
+    return False
+
+
+def counted_attributes(tree: ast.Module) -> frozenset[str]:
+    """Return the attributes that a module counts up somewhere (``self.step += 1``)."""
+    return frozenset(
+        inner.target.attr
+        for inner in ast.walk(tree)
+        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Attribute)
+    )

@@ -1,0 +1,330 @@
+"""The state of one interpretation: where it is, under which condition, and what has happened so far."""
+
+import ast
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ddpdoctor.condition import ALWAYS, Atom, Condition, Formula, Literal, assume, together
+from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
+from ddpdoctor.place import Place
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Made, Object, Opaque, Tags
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.project import Module, Project
+from ddpdoctor.reader.source import SourceFault
+from ddpdoctor.reader.syntax import Syntax
+from ddpdoctor.value import Ref
+from ddpdoctor.world import Expression
+
+Evaluator = Callable[["Walk", Any, Frame], Abstract]
+Runner = Callable[["Walk", Any, Frame], None]
+
+
+class OutOfBudget(Exception):
+    """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
+
+
+class Call(NamedTuple):
+    """A call: what is called (by its dotted path when it is from outside), the arguments, and where it stands.
+
+    ``receiver`` is the object of a method; ``open`` is true when ``*`` or ``**`` of something unknown is passed too;
+    ``instance`` is the project's object whose base class the call constructs, if it does that.
+    """
+
+    args: tuple[Abstract, ...]
+    kwargs: dict[str, Abstract]
+    node: ast.AST
+    frame: Frame
+    open: bool = False
+    path: str = ""
+    receiver: Abstract | None = None
+    instance: Object | None = None
+
+    def argument(self, name: str, position: int | None = None) -> Abstract | None:
+        """Return an argument by name or position, or ``None`` when it was not given."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[position] if position is not None and position < len(self.args) else None
+
+    def given(self) -> tuple[Abstract, ...]:
+        """Return all arguments, positional ones first."""
+        return (*self.args, *self.kwargs.values())
+
+    def flow(self) -> Tags:
+        """Return what flows into the call's result."""
+        return NO_TAGS.union(*(value.tags for value in self.given()))
+
+    def with_first(self, value: Abstract) -> "Call":
+        """Return the call with one more argument in front."""
+        return self._replace(args=(value, *self.args))
+
+
+class Tables(NamedTuple):
+    """What each kind of syntax and each external call does; the parts of the interpreter know each other through it."""
+
+    expressions: dict[type[ast.AST], Evaluator]
+    statements: dict[type[ast.AST], Runner]
+    call: Callable[["Walk", Abstract, Call], Abstract]
+    get_attribute: Callable[["Walk", Abstract, str, ast.AST], Abstract]
+    set_attribute: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
+    set_item: Callable[["Walk", Abstract, Abstract, Abstract, ast.AST], None]
+    get_item: Callable[["Walk", Abstract, Abstract, ast.AST], Abstract]
+    item_of: Callable[["Walk", Abstract, ast.AST], Abstract]
+    decorate: Callable[["Walk", Abstract, Abstract, ast.expr, Frame], Abstract]
+    base_called: Callable[["Walk", Object, Call], None]
+    attribute_model: Callable[[str], Callable[["Walk", Any, str, ast.AST], "Abstract | None"] | None]
+    attribute_written: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
+    enter_manager: Callable[["Walk", Abstract, ast.expr, Frame, Callable[[Abstract], None]], None]
+    load: Callable[["Walk", Module], None]
+    test: Callable[["Walk", ast.expr, Frame], Formula]
+
+
+class Walk:
+    """One interpretation of a program."""
+
+    def __init__(self, project: Project, tables: Tables, *, steps: int = 400_000, seconds: float = 8.0) -> None:
+        self.project = project
+        self.tables = tables
+        self.events: list[Event] = []
+        self.path: Condition = ALWAYS
+        self.dead = False  # whether control cannot go on from here
+        self.loops: tuple[Loop, ...] = ()
+        self.within: tuple[Within, ...] = ()
+        self.stack: tuple[Place, ...] = ()
+        self.process = MAIN
+        self.file = project.script
+        self.frames: list[Frame] = []
+        self.environment: Cells = {}
+        self.complete = True
+        self.children = 0
+        self.in_child = 0
+        self.start_method = "fork"  # what multiprocessing's own default is on Linux
+        self.in_wrapper = 0  # how deep inside the forward of a wrapped model
+        self.in_forward = 0
+        self.syntax = Syntax()
+        self.called: set[ast.AST] = set()
+        self.active: dict[ast.AST, int] = {}
+        self.visits: dict[ast.AST, int] = {}
+        self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
+        self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
+        self._at_root = False
+        self._steps = steps
+        self._deadline = time.monotonic() + seconds
+        self._atoms: dict[str, Atom] = {}
+        self._created: dict[tuple[object, ...], int] = {}
+        self._places: dict[tuple[str, ast.AST], Place] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    # --- running -----------------------------------------------------------------------------------------------
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Abstract:
+        """Return the value of an expression."""
+        self._tick()
+        evaluator = self.tables.expressions.get(type(node))
+        return (
+            Opaque(f"{type(node).__name__} in line {node.lineno}")
+            if evaluator is None
+            else evaluator(self, node, frame)
+        )
+
+    def run(self, body: Iterable[ast.stmt], frame: Frame) -> None:
+        """Interpret statements in order, until control cannot go on."""
+        statements = self.tables.statements
+        for node in body:
+            if self.dead:
+                return
+            self._tick()
+            runner = statements.get(type(node))
+            if runner is not None:  # else syntax of a Python newer than this one knows of
+                runner(self, node, frame)
+
+    def test(self, node: ast.expr, frame: Frame) -> Formula:
+        """Return the formula under which an expression is true."""
+        return self.tables.test(self, node, frame)
+
+    def call(self, callee: Abstract, call: Call) -> Abstract:
+        """Return what calling a value gives."""
+        return self.tables.call(self, callee, call)
+
+    def call_with(self, callee: Abstract, *args: Abstract, node: ast.AST) -> Abstract:
+        """Return what calling a value with some arguments gives, where no call is written in the program."""
+        return self.call(callee, Call(args, {}, node, self.frames[-1]))
+
+    def call_as_root(self, callee: Abstract, call: Call) -> Abstract:
+        """Call a function as the first of its process: no call stands above its body."""
+        self.start_as_root()
+        try:
+            return self.call(callee, call)
+        finally:
+            self._at_root = False
+
+    def start_as_root(self) -> None:
+        """Let the next function that is called be the first on the stack."""
+        self._at_root = True
+
+    def get(self, value: Abstract, name: str, node: ast.AST) -> Abstract:
+        """Return an attribute of a value."""
+        return self.tables.get_attribute(self, value, name, node)
+
+    def set(self, value: Abstract, name: str, new: Abstract, node: ast.AST) -> None:
+        """Write an attribute of a value."""
+        self.tables.set_attribute(self, value, name, new, node)
+
+    def load(self, module: Module) -> None:
+        """Interpret a module of the project, once."""
+        self.tables.load(self, module)
+
+    def _tick(self) -> None:
+        self._steps -= 1
+        if self._steps < 0 or (not self._steps & 1023 and time.monotonic() > self._deadline):
+            self.complete = False
+            raise OutOfBudget
+
+    # --- places and objects ------------------------------------------------------------------------------------
+
+    def place(self, node: ast.AST) -> Place:
+        """Return where a node stands, in the file that is being interpreted."""
+        key = (self.file, node)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._place(node)
+        return place
+
+    def _place(self, node: ast.AST) -> Place:
+        line = getattr(node, "lineno", 1)
+        end_line = getattr(node, "end_lineno", None) or line
+        column = getattr(node, "col_offset", 0)
+        end_column = getattr(node, "end_col_offset", None) or column
+        return Place(self.file, line, self._column(line, column), end_line, self._column(end_line, end_column))
+
+    def _column(self, line: int, offset: int) -> int:
+        """Return the column, from 1 and in characters, of an offset in UTF-8 bytes."""
+        if self.file not in self._lines:
+            module = next(
+                (module for module in self.project.modules.values() if module and module.file == self.file), None
+            )
+            source = module.source if module else None
+            text = source.text if source else ""
+            self._lines[self.file] = [] if text.isascii() else text.splitlines()
+        lines = self._lines[self.file]
+        if line > len(lines):
+            return offset + 1
+        return len(lines[line - 1].encode()[:offset].decode(errors="ignore")) + 1
+
+    def header(self, node: "ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith") -> Place:
+        """Return the place of a compound statement's first part, without its body."""
+        place = self.place(node)
+        first = node.body[0]
+        last = max(place.line, first.lineno - 1) if first.lineno > place.line else place.line
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            last = node.iter.end_lineno or place.line
+            return place._replace(end_line=last, end_column=self._column(last, node.iter.end_col_offset or 0))
+        return place._replace(end_line=last, end_column=0)
+
+    def ref(self, type_: str, node: ast.AST) -> Ref:
+        """Return the reference of an object that is created now."""
+        place = self.place(node)
+        key = (self.process, place, self.stack)
+        n = self._created.get(key, 0)
+        self._created[key] = n + 1
+        return Ref(type=type_, place=place, stack=self.stack, process=self.process, n=n)
+
+    def make(self, call: Call, tags: Tags | None = None, path: str | None = None) -> Made:
+        """Return the object that an external call creates."""
+        path = path or call.path
+        ref = self.ref(path, call.node) if call.instance is None else call.instance.ref
+        made = Made(path, ref, call.args, call.kwargs, call.flow() if tags is None else tags)
+        made.open = call.open
+        made.node = call.node
+        return made
+
+    # --- events and conditions ---------------------------------------------------------------------------------
+
+    def emit(self, kind: type[Event], node: ast.AST, place: Place | None = None, **fields: Any) -> Event:
+        """Record that something happens here."""
+        event = kind(
+            place=place or self.place(node),
+            stack=self.stack,
+            process=self.process,
+            order=len(self.events),
+            when=self.path,
+            loops=self.loops,
+            within=self.within,
+            **fields,
+        )
+        self.events.append(event)
+        return event
+
+    def fail(self, fault: SourceFault) -> None:
+        """Record that a module does not parse: what it would have done is not known."""
+        self.complete = False
+        self.events.append(
+            Unparsed(
+                place=fault.place,
+                message=fault.message,
+                cause=fault.cause,
+                order=len(self.events),
+                when=self.path,
+                within=self.within,
+            )
+        )
+
+    def unfollowed(self, call: str, given: Iterable[Abstract], node: ast.AST) -> None:
+        """Record that a call which is not followed got objects that matter."""
+        refs = tuple(value.ref for value in given if isinstance(value, (Made, Object)) and _matters(value))
+        if refs:
+            self.emit(Unfollowed, node, call=call, objects=refs)
+
+    def atom(
+        self, text: str, kind: str = "other", expression: Expression | None = None, node: ast.AST | None = None
+    ) -> Atom:
+        """Return the atom of a canonical text; the first to ask for it decides its kind."""
+        atom = self._atoms.get(text)
+        if atom is None:
+            atom = self._atoms[text] = Atom(text, kind, expression, getattr(node, "lineno", 0))
+        return atom
+
+    def literal(
+        self, text: str, kind: str = "other", expression: Expression | None = None, node: ast.AST | None = None
+    ) -> Literal:
+        """Return the literal that the atom of a text holds."""
+        return Literal(self.atom(text, kind, expression, node), True)
+
+    def assuming(self, formula: Formula) -> Condition | None:
+        """Return the present condition with a formula added, or ``None`` when that cannot be."""
+        return assume(self.path, formula)
+
+    def assuming_also(self, condition: Condition) -> Condition | None:
+        """Return the present condition with another one added, or ``None`` when they contradict each other."""
+        return together(self.path, condition)
+
+    @contextmanager
+    def inside(self, *blocks: Within) -> Iterator[None]:
+        """Mark what is interpreted meanwhile as being within the given blocks."""
+        before = self.within
+        self.within = before + blocks
+        try:
+            yield
+        finally:
+            self.within = before
+
+    @contextmanager
+    def calling(self, node: ast.AST, file: str) -> Iterator[None]:
+        """Interpret another function's body: its file, and the call's place on the stack."""
+        file_before, stack_before = self.file, self.stack
+        self.stack = () if self._at_root else (*stack_before, self.place(node))
+        self._at_root = False
+        self.file = file
+        try:
+            yield
+        finally:
+            self.file, self.stack = file_before, stack_before
+
+
+def _matters(value: "Made | Object") -> bool:
+    """Whether something done to an object out of sight could change what a check concludes."""
+    path = value.path if isinstance(value, Made) else ""
+    return path.startswith(("torch.utils.data.", "torch.nn.parallel.")) or any(
+        isinstance(tag, tuple) and tag[0] == "loader" for tag in value.tags
+    )
