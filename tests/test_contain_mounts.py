@@ -86,6 +86,12 @@ def test_a_project_on_an_overlay_gets_another_one(harness: "Harness", containmen
     assert run_among(harness, mounts, containment)["layers"]["probe"][:2] == ["checked", None]
 
 
+@pytest.mark.parametrize("containment", ["overlay", "rootless", "copy"])
+def test_a_project_on_a_read_only_filesystem_can_be_written_to_by_the_run(harness: "Harness", containment: str) -> None:
+    mounts = "mount --bind . .; mount -o remount,ro,bind .; cd $PWD"
+    assert run_among(harness, mounts, containment)["layers"]["probe"][:2] == ["checked", None]
+
+
 def test_where_proc_is_masked_a_user_gets_the_copy(harness: "Harness") -> None:
     masked = "for part in acpi bus fs; do mount -t tmpfs -o ro none /proc/$part && break; done"
     state, reason, details = run_among(harness, masked, "rootless")["layers"]["probe"]

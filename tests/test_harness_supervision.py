@@ -328,6 +328,47 @@ def test_a_rank_that_says_what_it_needs_is_ended_before_it_takes_it(harness: "Ha
     assert seen.seconds < 5
 
 
+def test_a_kill_for_want_of_memory_is_not_the_scripts_fault(
+    harness: "Harness", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = iter((7, 8))
+    monkeypatch.setattr("ddpdoctor.harness.memory.oom_kills", lambda: next(kills))
+    seen = harness.run(
+        """
+        import os, signal
+        child.wrap()
+        if RANK == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        child.collective(wait=60)
+        """
+    )
+    assert seen.trace.of(Raised) == ()
+    assert ends(harness) == {0: "cut", 1: "memory"}
+    assert seen.layers["probe"].state == "not-run"
+    assert seen.layers["probe"].reason == ("the run was stopped because memory ran short: fewer --ranks need less")
+
+
+def test_a_kill_from_outside_is_said(harness: "Harness") -> None:
+    seen = harness.run(
+        """
+        import os, signal
+        child.wrap()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    assert {event.type for event in seen.trace.of(Raised)} == {"SIGKILL"}
+    assert ends(harness) == {0: "killed", 1: "killed"}
+
+
+def test_a_rank_that_never_came_to_say_anything_has_an_end(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:
+    from ddpdoctor.harness import ordering
+
+    monkeypatch.setattr(ordering, "START", f"import os\nif os.environ['RANK'] == '1': os._exit(5)\n{ordering.START}")
+    seen = harness.run("child.wrap()\nchild.collective(wait=60)")
+    assert ends(harness) == {0: "cut", 1: "exit"}
+    assert seen.trace.ranks == (0, 1)
+
+
 def test_progress_says_what_the_ranks_do_and_for_how_long(harness: "Harness") -> None:
     harness.run(
         """

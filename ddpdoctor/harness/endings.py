@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ddpdoctor.events import Blocked, Collective, Ended, Event, Raised
 from ddpdoctor.harness.crash_report import last_stack
 from ddpdoctor.harness.hang import RankView, difference
+from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.supervise import Ending
 from ddpdoctor.harness.trail import Trail
 from ddpdoctor.harness.watch import Watch
@@ -35,7 +36,7 @@ class Endings:
         watch: Watch,
         ending: Ending,
         outputs: Sequence[str],
-        script: str,
+        plan: Plan,
         root: str,
         *,
         killed_for_memory: bool,
@@ -43,7 +44,8 @@ class Endings:
         self._watch = watch
         self._ending = ending
         self._outputs = outputs
-        self._nowhere = Place(script, 1)
+        self._nowhere = Place(plan.script, 1)
+        self._ranks = frozenset(range(plan.ranks)) if plan.style == "torchrun" else frozenset()
         self._root = root
         self._killed_for_memory = killed_for_memory
         self._views = watch.views(watch.began + ending.at)
@@ -59,11 +61,21 @@ class Endings:
                 yield self._crash(trail, name)
             if trail.ended is None:
                 yield self._end(trail, name)
+        yield from self._ends_of_the_unseen()
 
     @property
     def out_of_memory(self) -> bool:
         """Whether a process of the run was killed for want of memory."""
         return self._ending.how == "memory" or any(map(self._memory_killed, self._signals.values()))
+
+    def _ends_of_the_unseen(self) -> Iterator[Event]:
+        """Yield the ends of ranks that the parent started and that never came to say anything."""
+        seen = {trail.rank for trail in self._watch.trails.values()}
+        for rank in sorted(self._ranks - seen):
+            status = self._ending.statuses.get(rank)
+            code = None if status is None else os.waitstatus_to_exitcode(status)
+            how = "cut" if code is None else "exit" if code >= 0 else "killed"
+            yield Ended(place=self._nowhere, rank=rank, time=self._ending.at, how=how, status=code)
 
     def _memory_killed(self, name: str | None) -> bool:
         return name == "SIGKILL" and self._killed_for_memory

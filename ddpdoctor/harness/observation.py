@@ -76,7 +76,7 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         ending = Supervisor(plan, guardian, watch, began, native=backend == "native").run(progress)
         outputs = [translation.text(_output(ordered.folder, number)) for number in range(len(ordered.ranks))]
     killed = memory.oom_kills() > kills
-    completing = Endings(watch, ending, outputs, plan.script, ordered.root, killed_for_memory=killed)
+    completing = Endings(watch, ending, outputs, plan, ordered.root, killed_for_memory=killed)
     observed = watch.events()
     run = outcome.Run(
         plan=plan,
