@@ -46,9 +46,19 @@ def test_torch_that_is_not_there_is_said(harness: "Harness", monkeypatch: pytest
     assert why_not(harness) == "torch is not installed"
 
 
-def test_windows_is_refused_in_a_line(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation, "CONTAINMENTS", {})
-    assert why_not(harness) == "running a script needs Linux or macOS: here only its source is read"
+def test_windows_is_refused_in_a_line_and_needs_nothing_of_unix(harness: "Harness") -> None:
+    ask = """if True:
+        import sys
+        sys.platform = "win32"
+        sys.modules.update(fcntl=None, resource=None)
+        from ddpdoctor.harness import Plan, available, observe
+        plan = Plan(script="C:/train.py", directory="C:/", style="single", layers=frozenset({"model"}))
+        print(available(plan))
+        print(observe(plan, print).layers["model"])
+    """
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=60)
+    reason = "running a script needs Linux or macOS: here only its source is read"
+    assert done.stdout == f"{reason}\nLayerState(state='not-run', reason={reason!r})\n"
 
 
 def test_too_little_memory_is_said_with_what_to_do(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ Importing this imports neither torch nor the machinery of a run: both come when 
 from collections.abc import Callable
 
 from ddpdoctor.harness.plan import Observation, Plan
+from ddpdoctor.harness.platforms import unsupported
+from ddpdoctor.layer import LayerState
 
 __all__ = ["Observation", "Plan", "available", "observe"]
 
@@ -15,6 +17,9 @@ def available(plan: Plan) -> str | None:
 
     See :mod:`ddpdoctor.harness.observation`.
     """
+    reason = unsupported()
+    if reason is not None:
+        return reason
     from ddpdoctor.harness import observation
 
     return observation.available(plan)
@@ -25,6 +30,10 @@ def observe(plan: Plan, progress: Callable[[str], None]) -> Observation:
 
     See :mod:`ddpdoctor.harness.observation`.
     """
+    reason = unsupported()
+    if reason is not None:
+        state = LayerState(state="not-run", reason=reason)
+        return Observation(trace=None, layers=dict.fromkeys(sorted(plan.layers), state))
     from ddpdoctor.harness import observation
 
     return observation.observe(plan, progress)

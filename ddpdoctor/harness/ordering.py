@@ -10,11 +10,9 @@ from ddpdoctor.harness import environment, memory
 from ddpdoctor.harness.guard import Order
 from ddpdoctor.harness.guardian import PACKAGE_ROOT
 from ddpdoctor.harness.plan import Plan
+from ddpdoctor.harness.platforms import CONTAINMENTS
 from ddpdoctor.harness.project_root import project_root
 from ddpdoctor.harness.run_folder import START, plan_data
-
-CONTAINMENTS = {"linux": ("overlay", "copy"), "darwin": ("sandbox",)}
-"""The ways to protect the user's files by platform, the best first."""
 
 
 def order(plan: Plan, *, only_asking: bool = False) -> Order:
