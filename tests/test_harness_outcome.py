@@ -102,7 +102,7 @@ def test_an_exception_between_init_and_wrap_is_the_probes_business(harness: "Har
     [
         ("import sys\nsys.exit(0)\n", "train.py ends with status 0 (train.py:1) and never "),
         ("print('nothing')\n", "train.py ends and never "),
-        ("import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:1) and never "),
+        ("print('x'); import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:1) and never "),
     ],
 )
 def test_a_script_that_never_trains_says_how_it_ended(harness: "Harness", script: str, said: str) -> None:

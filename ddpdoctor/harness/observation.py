@@ -86,6 +86,7 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         by_copy=by_copy,
         linked=[reasons.shown(path, plan.directory) for path in contained["linked"]],
         last_words=next(filter(None, map(_last_line, outputs)), ""),
+        silent=not observed,
     )
     return Observation(
         trace=run.trace if observed else None,

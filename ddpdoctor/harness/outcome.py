@@ -31,7 +31,7 @@ SHOWN_SUBSTITUTES = 8
 
 class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
-    processes printed last.
+    processes printed last. ``silent`` when they wrote no event at all: the trace holds but their ends.
 
     ``linked`` is what a copy holds as links.
     """
@@ -44,6 +44,7 @@ class Run(NamedTuple):
     by_copy: bool = False
     linked: Sequence[str] = ()
     last_words: str = ""
+    silent: bool = False
 
 
 def layers(run: Run) -> Mapping[str, LayerState]:
@@ -106,11 +107,11 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
         return "not-run", reasons.raises(
             cause, plan, f"it {before}" if not trace.of(ModelWrapped) else "a step is taken"
         )
-    ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))
-    if not trace.events or (ends and len(trace.events) == len(ends) and run.last_words and ends[0].status):
+    if run.silent:
         return "failed", f"the observed process ended before the script began: {run.last_words or 'it said nothing'}"
     if run.ending.how == "hang":
         return "not-run", f"the ranks wait for each other before the script {before}"
+    ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))
     return "not-run", reasons.left(ends[0] if ends else None, plan, before)
 
 
@@ -123,8 +124,8 @@ def _timed_out(run: Run) -> str:
 
 def _details(run: Run) -> Iterator[str]:
     """Yield what a reader of the report should know of how the script was run."""
-    contained = run.how if run.by_copy else f"{run.how}, without a network"
-    yield f"contained by {contained}: nothing outside the run's folder changed"
+    network = "which leaves the network open" if run.by_copy else "without a network"
+    yield f"contained by {run.how}, {network}: no file outside the run's folder changed"
     if run.linked:
         yield f"{len(run.linked)} of the project's files and folders were linked, not copied: {_few(run.linked)}"
     if run.trace.redirected:
