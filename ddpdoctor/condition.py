@@ -6,6 +6,7 @@ test in the source says; :func:`assume` adds one to a condition.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ddpdoctor.world import UNKNOWN, WORLDS, Expression, Member, evaluate
@@ -73,7 +74,13 @@ class AllOf(Compound):
 class AnyOf(Compound):
     """A disjunction."""
 
-    __slots__ = ()
+    __slots__ = ("_atom",)
+
+    def stand_in(self) -> Atom:
+        """Return one atom for the whole, where a condition holds too many disjunctions already."""
+        if not hasattr(self, "_atom"):
+            self._atom = Atom(str(self)[:200])
+        return self._atom
 
     def __str__(self) -> str:
         return "(" + " or ".join(sorted(map(str, self.parts))) + ")"
@@ -84,6 +91,7 @@ Condition: TypeAlias = frozenset[Part]
 Formula: TypeAlias = bool | Literal | AllOf | AnyOf
 
 ALWAYS: Condition = frozenset()
+MAX_DISJUNCTIONS = 6
 MAX_WEIGHT = 24
 """A disjunction of more literals costs more than it tells: it becomes one atom about which nothing is known."""
 
@@ -136,6 +144,7 @@ def as_formula(condition: Condition) -> Formula:
     return all_of(condition)
 
 
+@lru_cache(maxsize=20_000)
 def assume(condition: Condition, formula: Formula) -> Condition | None:
     """Return the condition with a formula added, or ``None`` when the two contradict each other.
 
@@ -148,6 +157,7 @@ def assume(condition: Condition, formula: Formula) -> Condition | None:
     return condition if formula in condition else _with(condition, (formula,))
 
 
+@lru_cache(maxsize=20_000)
 def together(first: Condition, second: Condition) -> Condition | None:
     """Return the condition under which both hold, or ``None`` when they cannot hold together."""
     if len(first) < len(second):
@@ -157,6 +167,7 @@ def together(first: Condition, second: Condition) -> Condition | None:
 
 def _with(condition: Condition, added: "Iterable[Part | AllOf]") -> Condition | None:
     parts: set[Part] = set(condition)
+    disjunctions = [part for part in condition if type(part) is AnyOf]
     queue: list[Part | AllOf] = list(added)
     while queue:
         part = queue.pop()
@@ -166,9 +177,11 @@ def _with(condition: Condition, added: "Iterable[Part | AllOf]") -> Condition | 
             if Literal(part.atom, not part.holds) in parts:
                 return None
             parts.add(part)
-            for other in [other for other in parts if isinstance(other, AnyOf) and part.atom in other.atoms]:
+            touched = [other for other in disjunctions if part.atom in other.atoms]
+            for other in touched:
+                disjunctions.remove(other)
                 parts.discard(other)
-                queue.append(other)
+            queue += touched
         elif isinstance(part, AllOf):
             queue.extend(part.parts)
         elif part not in parts:
@@ -179,8 +192,12 @@ def _with(condition: Condition, added: "Iterable[Part | AllOf]") -> Condition | 
                 continue
             if len(left) == 1:
                 queue.append(left[0])
+            elif len(disjunctions) >= MAX_DISJUNCTIONS:
+                parts.add(Literal(part.stand_in(), True))
             else:
-                parts.add(part if len(left) == len(part.parts) else AnyOf(frozenset(left)))
+                either = part if len(left) == len(part.parts) else AnyOf(frozenset(left))
+                disjunctions.append(either)
+                parts.add(either)
     return frozenset(parts)
 
 

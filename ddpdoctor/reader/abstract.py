@@ -155,7 +155,6 @@ class Function(Abstract):
         "attributes",
         "defaults",
         "frame",
-        "is_generator",
         "keyword_defaults",
         "kind",
         "module",
@@ -174,7 +173,6 @@ class Function(Abstract):
         self.kind = "function"  # function, property, staticmethod, classmethod, context manager
         self.defaults: list[Abstract] = []
         self.keyword_defaults: list[Abstract | None] = []
-        self.is_generator = False
         self.within: tuple[str, ...] = ()  # no_grad and the like, from decorators
         self.attributes: Cells = {}
 

@@ -52,7 +52,6 @@ def _function(
     function = Function(node, name, frame)
     function.defaults = [walk.evaluate(default, frame) for default in node.args.defaults]
     function.keyword_defaults = [None if d is None else walk.evaluate(d, frame) for d in node.args.kw_defaults]
-    function.is_generator = walk.syntax.is_generator(node)
     return function
 
 

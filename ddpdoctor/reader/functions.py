@@ -21,7 +21,8 @@ MAX_VISITS = 60
 
 def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
     """Return what calling a function of the project gives; a generator's body does not run yet."""
-    return Generator(function, call) if function.is_generator else run_body(walk, function, call)
+    generator = walk.syntax.is_generator(function.node)
+    return Generator(function, call) if generator else run_body(walk, function, call)
 
 
 def run_body(

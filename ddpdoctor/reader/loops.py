@@ -137,7 +137,7 @@ def _own_iterator(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -
     if isinstance(iterated, Object):
         method = class_attribute(walk, iterated.cls, "__iter__")
         if isinstance(method, Function):
-            if method.is_generator:
+            if walk.syntax.is_generator(method.node):
                 return Generator(method, Call((iterated,), {}, node, frame))
             result = run_body(walk, method, Call((iterated,), {}, node, frame))
             if result is not iterated and not (isinstance(result, Opaque) and iterated.inner is not None):

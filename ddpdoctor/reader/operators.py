@@ -22,10 +22,14 @@ _FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitAnd: ("&", operator.and_),
 }
 MAX_TEXT = 2_000
+MAX_PAIRS = 8
+"""More pairs of alternatives are not worked out one by one."""
 
 
 def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
     """Return the value of a binary operation."""
+    if isinstance(left, Choice) and isinstance(right, Choice) and len(left.options) * len(right.options) > MAX_PAIRS:
+        return Opaque(f"{text(left)} {type(op).__name__} {text(right)}", left.tags | right.tags)
     if isinstance(left, Choice):
         return choice((when, binary(option, op, right)) for when, option in options(left))
     if isinstance(right, Choice):

@@ -1,7 +1,6 @@
 """The project's own modules: where they are looked for, and what is known of each."""
 
 import os
-import re
 
 from ddpdoctor.reader.abstract import Cells, Known
 from ddpdoctor.reader.source import Source, SourceFault, load
@@ -70,12 +69,24 @@ NEVER_OURS = frozenset(
 )
 """Top-level names that are taken from outside the project unless the script's own folder has them."""
 
-EFFECTS = re.compile(
-    rb"^(?!(?:def|class|async|import|from|#|@|\s)).*(?:environ|cuda|init_process_group|putenv)"
-    rb"|^(?:if|try|for|with|while)\b[^\n]*\n(?:[ \t]+[^\n]*\n)*?[ \t]+[^\n]*(?:environ\[|putenv|init_process_group)",
-    re.M,
-)
-"""Code at a module's top level that matters at the time of the import; other modules are read on their first use."""
+EFFECTS = (b"environ", b"putenv", b"cuda", b"init_process_group")
+"""What code at a module's top level speaks of when it matters at the time of the import; other modules are read on
+their first use."""
+
+_DEFINING = (b"def ", b"class ", b"async ", b"import ", b"from ", b"@", b"#")
+
+
+def _runs_effects(content: bytes) -> bool:
+    """Whether code that an import runs speaks of effects: lines outside functions and classes."""
+    if not any(word in content for word in EFFECTS):
+        return False
+    defining = False
+    for line in content.splitlines():
+        if line[:1] not in (b" ", b"\t", b""):
+            defining = line.startswith(_DEFINING)
+        if not defining and any(word in line for word in EFFECTS):
+            return True
+    return False
 
 
 class Module:
@@ -112,7 +123,7 @@ class Module:
             return False
         try:
             with open(self.file, "rb") as stream:
-                return EFFECTS.search(stream.read(MAX_PEEK)) is not None
+                return _runs_effects(stream.read(MAX_PEEK))
         except OSError:
             return False
 
