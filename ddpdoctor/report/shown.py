@@ -68,7 +68,7 @@ class Paths:
         self._directory = directory
         self._inside = directory.rstrip(os.sep) + os.sep
 
-    def file(self, path: str) -> str:
+    def shown(self, path: str) -> str:
         """Return a path relative to the working directory, with ``/``."""
         if not os.path.isabs(path):
             return path.replace(os.sep, "/")
@@ -84,7 +84,7 @@ class Paths:
     def plain(self, value: object) -> Any:
         """Return evidence as JSON can write it; a place is ``file:line``."""
         if isinstance(value, Place):
-            return f"{self.file(value.file)}:{value.line}"
+            return f"{self.shown(value.file)}:{value.line}"
         if isinstance(value, enum.Enum):
             return value.value
         if isinstance(value, float) and not isfinite(value):  # JSON has no such numbers
@@ -154,7 +154,7 @@ def _shown(finding: Finding, paths: Paths, lines: Lines) -> Shown:
 def _spot(place: Place, paths: Paths, lines: Lines) -> Spot:
     whole = lines.span(place)
     return Spot(
-        file=paths.file(place.file),
+        file=paths.shown(place.file),
         line=whole.line,
         column=whole.column,
         end_line=whole.end_line,
