@@ -1,0 +1,44 @@
+"""``--local_rank``: the argument that torch.distributed.launch passed, and torchrun does not."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import EnvRead, OptionDefined
+from ddpdoctor.facts import is_distributed
+from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.trace import Predicted
+
+SPELLINGS = frozenset({"--local_rank", "--local-rank"})
+
+
+def launcher_argument_is_parsed(trace: Predicted) -> Iterator[Fault]:
+    """Find the option, and tell whether the environment variable that replaced it is read as well."""
+    if not is_distributed(trace):
+        return
+    reads = any(event.name == "LOCAL_RANK" for event in trace.of(EnvRead))
+    for event in trace.of(OptionDefined):
+        spelled = SPELLINGS & set(event.flags)
+        if not spelled or (len(spelled) == 2 and reads):
+            continue
+        name = sorted(spelled)[0]
+        if reads:
+            message = f"{name} is parsed beside LOCAL_RANK: torchrun never passes it, and launchers spell it in two ways"
+        else:
+            message = f"{name} is parsed and LOCAL_RANK is never read: under torchrun every rank keeps the option's default"
+        yield Fault(
+            place=event.place,
+            message=message,
+            severity=Severity.NOTE if reads else None,
+            event=event,
+            fix=Fix(description='read int(os.environ["LOCAL_RANK"]), and start with torchrun'),
+        )
+
+
+CHECK = Check(
+    name="local-rank-argument",
+    summary="--local_rank is parsed: torchrun does not pass it",
+    severity=Severity.ERROR,
+    layers=("source",),
+    triggers=(OptionDefined,),
+    predict=launcher_argument_is_parsed,
+)

@@ -1,0 +1,66 @@
+"""A process group that no normal run destroys."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
+from ddpdoctor.facts import for_some_ranks_only, owned
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.trace import Observed, Predicted
+
+
+def nothing_destroys_it(trace: Predicted) -> Iterator[Fault]:
+    """Find the groups that are initialised and that no path of a run without an exception destroys on every rank."""
+    if not trace.complete or not trace.entered or owned(trace, "group"):
+        return
+    for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
+        inits = [event for event in trace.of(GroupInit) if event.process == process]
+        destroys = [event for event in trace.of(GroupDestroyed) if event.process == process and not event.is_within("except")]
+        reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
+        if any(not for_some_ranks_only(event) for event in reached):
+            continue
+        further = tuple(Label(place=init.place, text="initialised here too") for init in inits[1:])
+        if reached:
+            yield _fault(inits[0], "only some ranks destroy the process group: the others leave it open", further, reached)
+        else:
+            yield _fault(inits[0], "no path of a normal run destroys this process group", further, reached)
+
+
+def _fault(init: GroupInit, message: str, further: tuple[Label, ...], destroys: list[GroupDestroyed]) -> Fault:
+    partial = tuple(Label(place=event.place, text="destroyed on some ranks only") for event in destroys)
+    return Fault(
+        place=init.place,
+        message=message,
+        places=(*partial, *further),
+        event=init,
+        fix=Fix(description="call torch.distributed.destroy_process_group() on every rank, at the end or in a finally"),
+    )
+
+
+def ranks_ended_with_it(fault: Fault, run: Observed) -> Verdict:
+    """See whether the ranks that came to their natural end had destroyed the group."""
+    began = {event.rank for event in run.of(GroupInit)}
+    if not began:
+        return not_reached("no rank initialised a process group")
+    natural = {event.rank: event for event in run.of(Ended) if event.how in ("natural", "exit") and event.rank in began}
+    destroyed = {event.rank for event in run.of(GroupDestroyed)}
+    left = sorted(rank for rank in natural if rank not in destroyed and rank is not None)
+    if left:
+        ranks = ", ".join(map(str, left))
+        return confirmed(f"rank {ranks} ended naturally with its process group open", ranks=left)
+    if natural and began <= destroyed:
+        return refuted("every rank destroyed the process group before it ended", ranks=sorted(map(int, natural)))  # type: ignore[arg-type]
+    how = sorted({event.how for event in run.of(Ended) if event.rank in began})
+    return not_reached(f"the ranks did not come to their natural end ({', '.join(how) or 'still running'})")
+
+
+CHECK = Check(
+    name="process-group-not-destroyed",
+    summary="a process group is initialised and no path of a normal run destroys it",
+    severity=Severity.ERROR,
+    layers=("source", "probe"),
+    triggers=(GroupInit,),
+    predict=nothing_destroys_it,
+    judge=ranks_ended_with_it,
+)

@@ -1,0 +1,60 @@
+"""A process group whose destruction an exception skips."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import GroupDestroyed, GroupInit, Trial
+from ddpdoctor.facts import for_some_ranks_only, owned
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.trace import Observed, Predicted
+
+PROTECTING = ("finally", "atexit", "except")
+
+
+def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
+    """Find the groups that are destroyed at the end of a normal run only."""
+    if not trace.complete or owned(trace, "group"):
+        return
+    for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
+        inits = [event for event in trace.of(GroupInit) if event.process == process]
+        destroys = [event for event in trace.of(GroupDestroyed) if event.process == process]
+        reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
+        whole = [event for event in reached if not for_some_ranks_only(event) and not event.is_within("except")]
+        if not whole or any(event.is_within("finally", "atexit") for event in reached):
+            continue
+        last = whole[-1]
+        yield Fault(
+            place=last.place,
+            message="an exception in training skips this line, and the process group stays open",
+            places=tuple(Label(place=event.place, text="and here") for event in whole[:-1] if event.place != last.place),
+            event=last,
+            fix=Fix(description="call it in a finally block (or a context manager) around the training"),
+        )
+
+
+def exception_on_trial(fault: Fault, run: Observed) -> Verdict:
+    """See what an exception at an optimiser step did, raised on purpose in a copy of the process."""
+    trials = [event for event in run.of(Trial) if event.what == "exception-at-step"]
+    finished = [event for event in trials if event.finished]
+    if not finished:
+        return not_reached("no exception could be tried: " + ("the trial did not finish" if trials else "none was made"))
+    first = next((event for event in finished if not event.destroyed), None)
+    if first is not None:
+        return confirmed(
+            "an exception raised on purpose at an optimiser step left the process group open",
+            raised_at=first.place,
+            rank=first.rank,
+        )
+    return refuted("an exception raised on purpose at an optimiser step still destroyed the group", raised_at=finished[0].place)
+
+
+CHECK = Check(
+    name="unprotected-destroy",
+    summary="the process group is destroyed, but an exception skips it",
+    severity=Severity.NOTE,
+    layers=("source", "probe"),
+    triggers=(GroupDestroyed,),
+    predict=exception_skips_it,
+    judge=exception_on_trial,
+)

@@ -1,0 +1,92 @@
+"""A training loader that deals every rank all of the data."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, ModelWrapped, Seeded
+from ddpdoctor.facts import for_some_ranks_only, loaders, owned, training_backwards
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import same_object
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Ref, truth
+
+SHOWN = 8
+"""How many shared indices the evidence lists."""
+
+
+def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
+    """Find the loaders whose batches train a wrapped model and that nothing divides between the ranks."""
+    if owned(trace, "sampler"):
+        return
+    built = loaders(trace)
+    for loader, backward in training_backwards(trace).items():
+        event = built.get(loader)
+        if event is None or event.sharded_by is not None or for_some_ranks_only(event):
+            continue
+        wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process]
+        if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
+            continue
+        if not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
+            continue
+        yield Fault(
+            place=event.place,
+            message="nothing deals this loader's samples out to the ranks: each trains on all of them every epoch",
+            places=(Label(place=backward.place, text="trained on here"),),
+            about=event.loader,
+            event=event,
+            fix=Fix(description="give it sampler=DistributedSampler(dataset), and shuffle=False"),
+        )
+
+
+def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:
+    forwards = {event.order: event for event in trace.of(Forward)}
+    return any(forwards[order].via == "wrapper" for order in backward.forwards if order in forwards)
+
+
+def _seeded_by_rank(trace: Predicted, event: LoaderBuilt) -> bool:
+    """Whether each rank shuffles in an order of its own: random batches, deliberately."""
+    shuffles = truth(event.shuffle) is not False
+    return shuffles and any("rank" in seed.value.taint for seed in trace.before(event, Seeded))
+
+
+def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
+    """Compare the samples of a whole epoch, on two ranks."""
+    assert fault.about is not None
+    begun = _epochs_of_training(run, fault.about)
+    if begun is None:
+        return not_reached("the loader was not iterated while optimiser steps were taken")
+    first, second = begun
+    if first.indices is None or second.indices is None:
+        return not_reached("the order of its samples cannot be read (an iterable data set)")
+    shared = sorted(set(first.indices) & set(second.indices))
+    smaller = min(len(set(first.indices)), len(set(second.indices)))
+    evidence = {"shared": len(shared), "of": smaller, "indices": shared[:SHOWN], "ranks": [first.rank, second.rank]}
+    if not shared:
+        return refuted("ranks 0 and 1 share no sample in a whole epoch", **evidence)
+    share = len(shared) / max(smaller, 1)
+    return confirmed(f"ranks {first.rank} and {second.rank} share {share:.0%} of the samples of an epoch", **evidence)
+
+
+def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBegun] | None:
+    """Return the first epoch in which the loader fed optimiser steps, on the first two ranks."""
+    found: list[EpochBegun] = []
+    for rank in run.ranks[:2]:
+        refs = same_object(loader, {event.loader for event in run.on(rank, EpochBegun)})
+        ended = {(event.loader, event.number) for event in run.on(rank, EpochEnded) if event.steps}
+        trained = [
+            event for event in run.on(rank, EpochBegun) if event.loader in refs and (event.loader, event.number) in ended
+        ]
+        found += trained[:1]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+CHECK = Check(
+    name="unsharded-loader",
+    summary="every rank trains on all of the data: no distributed sampler, and nothing else splits it",
+    severity=Severity.ERROR,
+    layers=("source", "probe"),
+    triggers=(LoaderBuilt,),
+    predict=every_rank_draws_everything,
+    judge=ranks_shared_samples,
+)
