@@ -4,7 +4,6 @@ import io
 from typing import Any
 
 from ddpdoctor.place import Place
-from ddpdoctor.reader.source import decode
 
 STANDARD_INPUT = "-"
 
@@ -18,6 +17,8 @@ class Lines:
 
     def text(self, file: str) -> str:
         """Return a file's text; empty when it cannot be read. Undecodable bytes are replaced."""
+        from ddpdoctor.reader.source import decode  # the reader asks this module what a notebook is
+
         content = self._contents.get(file)
         if content is None:
             try:

@@ -85,5 +85,5 @@ def columns(text: str) -> int:
 
 
 def indent_of(lines: Iterable[str]) -> int:
-    """Return the columns by which all lines that are not blank are indented."""
-    return min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    """Return the spaces by which all lines that are not blank are indented; other blanks may be shown as escapes."""
+    return min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
