@@ -102,7 +102,8 @@ def test_the_configuration_in_the_readme_is_one(project):
 def test_the_json_in_the_readme_is_as_it_is_printed(ran, project):
     (block,) = blocks("json")
     (project / "train.py").write_text(
-        "from torch.utils.data import DataLoader\nDataLoader(d, sampler=s, shuffle=True)\n"
+        "from torch.utils.data import DataLoader, DistributedSampler\n"
+        "DataLoader(data, sampler=DistributedSampler(data), shuffle=True)\n"
     )
     printed = json.loads(ran("check", "--source-only", "--format", "json", "train.py").out)
     documented = json.loads(block)

@@ -13,7 +13,11 @@ import tabulate
 from ddpdoctor import registry
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPT = "from torch.utils.data import DataLoader\nloader = DataLoader(data, sampler=sampler, shuffle=True)\n"
+SCRIPT = """\
+from torch.utils.data import DataLoader, DistributedSampler
+sampler = DistributedSampler(data)
+loader = DataLoader(data, sampler=sampler, shuffle=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +88,8 @@ def test_the_wheel_works_where_it_is_installed(wheel, tmp_path):
     assert explained.stdout.startswith("# shuffle-with-sampler\n")
     checked = command("check", "--source-only", "train.py")
     assert (checked.returncode, checked.stderr) == (1, "")
-    assert "train.py:2:10  error  shuffle-with-sampler  " in checked.stdout
-    assert str(site) in command("explain", "nothing-like-this").stderr or (site / "ddpdoctor" / "checks").is_dir()
+    assert "train.py:3:10  error  shuffle-with-sampler  " in checked.stdout
+    assert (site / "ddpdoctor" / "checks" / "shuffle_with_sampler" / "__init__.py").is_file()
 
 
 # --- the registry ---------------------------------------------------------------------------------------------------
