@@ -79,16 +79,18 @@ def commands() -> None:
 @click.option("--source-only", is_flag=True, help="Only read the source: never run it.")
 @click.option("--run", is_flag=True, help="Insist on the model layer: run to the first optimiser step.")
 @click.option("--probe", is_flag=True, help="Also run two or more ranks for a few steps and two epochs.")
-@click.option("--ranks", type=click.IntRange(2), metavar="N", help="Ranks to run.  [default: 2]")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Optimiser steps an epoch.  [default: 3]")
+@click.option("--ranks", type=click.IntRange(2), metavar="N", help="Ranks to run; 2 by default.")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Optimiser steps an epoch; 3 by default.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for the run.  [default: 120]"
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for the run; 120 by default."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Default: text.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", help="The form of the report; text by default."
+)
 @click.option("--output", metavar="FILE", help="Write the report to a file.")
 @click.option("--select", multiple=True, metavar="CHECK,...", help="Only these checks.")
 @click.option("--ignore", multiple=True, metavar="CHECK,...", help="All but these checks.")
-@click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1.  [default: warning]")
+@click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1; warning by default.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str | None, **options: Any) -> Status:
     """Check training scripts: files, folders, notebooks, or - for the standard input.
