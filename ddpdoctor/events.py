@@ -177,8 +177,9 @@ class SamplerBuilt(Event):
 class LoaderBuilt(Event):
     """P O: a DataLoader is asked for. O: before its constructor judges the arguments, so also when it raises.
 
-    P: ``sharded_by`` names what divides its data by rank other than a DistributedSampler (``rank-aware batch sampler``,
-    ``dataset sliced by rank`` …), or is ``unknown`` when something that was not followed may.
+    P: ``distributed_samplers`` are the DistributedSamplers that it draws from, directly or through batch samplers and
+    the script's own; ``sharded_by`` names what divides its data by rank (``the sampler``, ``the dataset`` …), or is
+    ``unknown`` when something that was not followed may.
     """
 
     loader: Ref
@@ -189,6 +190,7 @@ class LoaderBuilt(Event):
     batch_size: Value | None = None
     workers: Value | None = None
     persistent_workers: Value | None = None
+    distributed_samplers: tuple[Ref, ...] = ()
     sharded_by: str | None = None
 
 
@@ -382,6 +384,8 @@ class FileUsed(Event):
 class Raised(Event):
     """O: an exception left the user's code on a rank (or a signal ended it). ``ours`` when the innermost frame is the
     tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone.
+    ``after_cut`` when the training had been ended early before, so that what follows it may have met what it never
+    meets otherwise.
     """
 
     type: str
@@ -389,6 +393,7 @@ class Raised(Event):
     ours: bool = False
     caused_by_peer: bool = False
     missing: str | None = None  # a module, file or argument that the script wanted
+    after_cut: bool = False
 
 
 class Trial(Event):

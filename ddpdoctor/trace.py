@@ -88,6 +88,12 @@ class Observed(Trace):
         """Return one rank's events of a kind, in order."""
         return tuple(event for event in self.of(kind) if event.rank == rank)
 
+    def without(self, events: Iterable[Event]) -> "Observed":
+        """Return the trace without events that are accounted for already."""
+        left_out = set(events)
+        kept = (event for event in self.events if event not in left_out)
+        return Observed(kept, ranks=self.ranks, redirected=self.redirected, layers=self.layers)
+
     def by_rank(self, kind: type[E]) -> dict[int, tuple[E, ...]]:
         """Return the events of a kind for each rank that was started."""
         return {rank: self.on(rank, kind) for rank in self.ranks}

@@ -48,7 +48,9 @@ def set_after_cuda_in_the_run(fault: Fault, run: Observed) -> Verdict:
     for event in written:
         earlier = [one for one in run.of(CudaTouched) if _same_process(one, event) and one.time < event.time]
         if earlier:
-            return confirmed(f"{earlier[0].by} came first, at {_line(earlier[0])}", first=earlier[0].place, by=earlier[0].by)
+            return confirmed(
+                f"{earlier[0].by} came first, at {_line(earlier[0])}", first=earlier[0].place, by=earlier[0].by
+            )
     return refuted("no CUDA call came before it in its process", processes=len(written))
 
 

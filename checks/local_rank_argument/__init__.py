@@ -22,9 +22,13 @@ def launcher_argument_is_parsed(trace: Predicted) -> Iterator[Fault]:
             continue
         name = sorted(spelled)[0]
         if reads:
-            message = f"{name} is parsed beside LOCAL_RANK: torchrun never passes it, and launchers spell it in two ways"
+            message = (
+                f"{name} is parsed beside LOCAL_RANK: torchrun never passes it, and launchers spell it in two ways"
+            )
         else:
-            message = f"{name} is parsed and LOCAL_RANK is never read: under torchrun every rank keeps the option's default"
+            message = (
+                f"{name} is parsed and LOCAL_RANK is never read: under torchrun every rank keeps the option's default"
+            )
         yield Fault(
             place=event.place,
             message=message,

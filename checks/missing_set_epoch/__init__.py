@@ -77,7 +77,9 @@ def epochs_had_the_same_order(fault: Fault, run: Observed) -> Verdict:
     rank = run.ranks[0]
     refs = same_object(fault.about, {event.loader for event in run.on(rank, EpochBegun)})
     stepped = {(event.loader, event.number) for event in run.on(rank, EpochEnded) if event.steps}
-    begun = [event for event in run.on(rank, EpochBegun) if event.loader in refs and (event.loader, event.number) in stepped]
+    begun = [
+        event for event in run.on(rank, EpochBegun) if event.loader in refs and (event.loader, event.number) in stepped
+    ]
     if len(begun) < 2:
         return not_reached(f"fewer than two epochs of this loader were seen ({len(begun)})")
     first, second = begun[0], begun[1]

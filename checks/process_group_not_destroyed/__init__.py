@@ -16,13 +16,17 @@ def nothing_destroys_it(trace: Predicted) -> Iterator[Fault]:
         return
     for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
         inits = [event for event in trace.of(GroupInit) if event.process == process]
-        destroys = [event for event in trace.of(GroupDestroyed) if event.process == process and not event.is_within("except")]
+        destroys = [
+            event for event in trace.of(GroupDestroyed) if event.process == process and not event.is_within("except")
+        ]
         reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
         if any(not for_some_ranks_only(event) for event in reached):
             continue
         further = tuple(Label(place=init.place, text="initialised here too") for init in inits[1:])
         if reached:
-            yield _fault(inits[0], "only some ranks destroy the process group: the others leave it open", further, reached)
+            yield _fault(
+                inits[0], "only some ranks destroy the process group: the others leave it open", further, reached
+            )
         else:
             yield _fault(inits[0], "no path of a normal run destroys this process group", further, reached)
 

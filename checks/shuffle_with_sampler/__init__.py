@@ -55,7 +55,11 @@ def constructor_raised(fault: Fault, run: Observed) -> Verdict:
         ranks = sorted({event.rank for event in raised if event.rank is not None})
         consequences = [event for event in run.of(Raised) if event.caused_by_peer]
         return confirmed(
-            f"DataLoader raised {first.type} on rank {first.rank}", *raised, *consequences, exception=first.message, ranks=ranks
+            f"DataLoader raised {first.type} on rank {first.rank}",
+            *raised,
+            *consequences,
+            exception=first.message,
+            ranks=ranks,
         )
     if not built:
         return not_reached("no rank came to this line")

@@ -19,7 +19,11 @@ def never_joined(trace: Predicted) -> Iterator[Fault]:
             continue
         if any(joined.started in (None, event.started) for joined in trace.of(ProcessJoined)):
             continue
-        what = "the daemons are killed when the script ends" if daemons else "a failed rank is swallowed: the script exits with 0"
+        what = (
+            "the daemons are killed when the script ends"
+            if daemons
+            else "a failed rank is swallowed: the script exits with 0"
+        )
         yield Fault(
             place=event.place,
             message=f"the ranks started here are never joined: {what}",

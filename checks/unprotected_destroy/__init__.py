@@ -27,7 +27,9 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
         yield Fault(
             place=last.place,
             message="an exception in training skips this line, and the process group stays open",
-            places=tuple(Label(place=event.place, text="and here") for event in whole[:-1] if event.place != last.place),
+            places=tuple(
+                Label(place=event.place, text="and here") for event in whole[:-1] if event.place != last.place
+            ),
             event=last,
             fix=Fix(description="call it in a finally block (or a context manager) around the training"),
         )
@@ -38,7 +40,9 @@ def exception_on_trial(fault: Fault, run: Observed) -> Verdict:
     trials = [event for event in run.of(Trial) if event.what == "exception-at-step"]
     finished = [event for event in trials if event.finished]
     if not finished:
-        return not_reached("no exception could be tried: " + ("the trial did not finish" if trials else "none was made"))
+        return not_reached(
+            "no exception could be tried: " + ("the trial did not finish" if trials else "none was made")
+        )
     first = next((event for event in finished if not event.destroyed), None)
     if first is not None:
         return confirmed(
@@ -46,7 +50,9 @@ def exception_on_trial(fault: Fault, run: Observed) -> Verdict:
             raised_at=first.place,
             rank=first.rank,
         )
-    return refuted("an exception raised on purpose at an optimiser step still destroyed the group", raised_at=finished[0].place)
+    return refuted(
+        "an exception raised on purpose at an optimiser step still destroyed the group", raised_at=finished[0].place
+    )
 
 
 CHECK = Check(

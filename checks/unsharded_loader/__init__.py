@@ -75,7 +75,9 @@ def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBe
         refs = same_object(loader, {event.loader for event in run.on(rank, EpochBegun)})
         ended = {(event.loader, event.number) for event in run.on(rank, EpochEnded) if event.steps}
         trained = [
-            event for event in run.on(rank, EpochBegun) if event.loader in refs and (event.loader, event.number) in ended
+            event
+            for event in run.on(rank, EpochBegun)
+            if event.loader in refs and (event.loader, event.number) in ended
         ]
         found += trained[:1]
     return (found[0], found[1]) if len(found) == 2 else None

@@ -1,6 +1,7 @@
 """Reads a training script and predicts its trace; the only code that knows ``ast``."""
 
 from ddpdoctor.events import Event, Unparsed
+from ddpdoctor.lines import is_notebook
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
@@ -11,9 +12,10 @@ from ddpdoctor.reader.items import get_item, set_item
 from ddpdoctor.reader.library import attribute_model, attribute_written
 from ddpdoctor.reader.library.entries import decorate
 from ddpdoctor.reader.loops import item_of
+from ddpdoctor.reader.notebook import load_notebook
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled
-from ddpdoctor.reader.source import Source, load, parse
+from ddpdoctor.reader.source import MAX_BYTES, Source, parse
 from ddpdoctor.reader.statements import STATEMENTS
 from ddpdoctor.reader.walk import OutOfBudget, Tables, Walk
 from ddpdoctor.trace import Predicted
@@ -37,16 +39,23 @@ TABLES = Tables(
 )
 
 
-def read(file: str, directory: str, content: bytes | None = None) -> Predicted:
-    """Return the predicted trace of one script.
+def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predicted, ...]:
+    """Return the predicted trace of each program in a file: one, but for notebooks that write further ones.
 
-    ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the script is not on
-    disk. Raises OSError when the file cannot be read.
+    ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the file is not on
+    disk (its name is then ``-``). Raises OSError when the file cannot be read.
     """
-    source = load(file) if content is None else parse(content, file)
+    if content is None:
+        with open(file, "rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    sources = load_notebook(content, file) if is_notebook(file) else (parse(content, file),)
+    return tuple(_predict(source, directory) for source in sources)
+
+
+def _predict(source: Source, directory: str) -> Predicted:
     if source.tree is None:
         return Predicted(_unparsed(source), complete=False, entered=False)
-    project = Project(file, directory)
+    project = Project(source.file, directory)
     project.main.source = source
     walk = Walk(project, TABLES)
     entered = True

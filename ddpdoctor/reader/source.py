@@ -20,12 +20,16 @@ class SourceFault(Record):
 
 
 class Source(Record):
-    """A parsed file: its text, and its tree or its fault."""
+    """A parsed file: its text, and its tree or its fault.
+
+    Of a notebook, ``cells`` has for each line of the text its cell (from 0) and its line in that cell (from 1).
+    """
 
     file: str
     text: str
     tree: ast.Module | None
     fault: SourceFault | None = None
+    cells: tuple[tuple[int, int], ...] | None = None
 
 
 def load(file: str) -> Source:

@@ -196,7 +196,17 @@ class Walk:
         end_line = getattr(node, "end_lineno", None) or line
         column = getattr(node, "col_offset", 0)
         end_column = getattr(node, "end_col_offset", None) or column
+        cells = self._cells()
+        if cells is not None:
+            cell, first = cells[line - 1]
+            last = cells[min(end_line, len(cells)) - 1][1]
+            return Place(self.file, first, self._column(line, column), last, self._column(end_line, end_column), cell)
         return Place(self.file, line, self._column(line, column), end_line, self._column(end_line, end_column))
+
+    def _cells(self) -> tuple[tuple[int, int], ...] | None:
+        """Return where the lines of the present file come from, if it is a notebook."""
+        source = self.project.main.source
+        return source.cells if source is not None and self.file == source.file else None
 
     def _column(self, line: int, offset: int) -> int:
         """Return the column, from 1 and in characters, of an offset in UTF-8 bytes."""
@@ -215,12 +225,10 @@ class Walk:
     def header(self, node: "ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith") -> Place:
         """Return the place of a compound statement's first part, without its body."""
         place = self.place(node)
-        first = node.body[0]
-        last = max(place.line, first.lineno - 1) if first.lineno > place.line else place.line
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            last = node.iter.end_lineno or place.line
-            return place._replace(end_line=last, end_column=self._column(last, node.iter.end_col_offset or 0))
-        return place._replace(end_line=last, end_column=0)
+            last = self.place(node.iter)
+            return place._replace(end_line=last.end_line, end_column=last.end_column)
+        return place._replace(end_line=place.line, end_column=0)
 
     def ref(self, type_: str, node: ast.AST) -> Ref:
         """Return the reference of an object that is created now."""

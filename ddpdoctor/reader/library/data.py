@@ -18,7 +18,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import UNKNOWN_VALUE
+from ddpdoctor.value import UNKNOWN_VALUE, Ref
 
 _LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")
 
@@ -39,9 +39,32 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         batch_size=lower_optional(given["batch_size"]),
         workers=lower_optional(given["num_workers"]),
         persistent_workers=lower_optional(call.kwargs.get("persistent_workers")),
+        distributed_samplers=tuple(dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))),
         sharded_by=_sharded_by(walk, call, given),
     )
     return made
+
+
+def _distributed(value: Abstract | None, depth: int = 0) -> list[Ref]:
+    """Return the distributed samplers that a sampler is, or draws from."""
+    found: list[Ref] = []
+    for _, option in options(value or NONE):
+        if isinstance(option, (Made, Object)) and depth < MAX_DEPTH:
+            made = option if isinstance(option, Made) else option.inner
+            if isinstance(made, Made):
+                if made.path in RANK_AWARE:
+                    found.append(option.ref)
+                for part in (*made.args, *made.kwargs.values()):
+                    found += _distributed(part, depth + 1)
+            for cell in option.attributes.values():
+                for _, held in cell:
+                    if held is not option:
+                        found += _distributed(held, depth + 1)
+    return found
+
+
+MAX_DEPTH = 4
+"""How many samplers inside samplers are looked into."""
 
 
 def _sharded_by(walk: Walk, call: Call, given: "dict[str, Abstract | None]") -> str | None:

@@ -1,0 +1,59 @@
+"""A download that every rank starts at once, to the same place."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import Collective, FileUsed
+from ddpdoctor.facts import for_some_ranks_only, is_distributed, is_rank_process, owned, runs_distributed
+from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.trace import Predicted
+
+BARRIERS = frozenset({"barrier", "monitored_barrier"})
+
+
+def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
+    """Find downloads that all ranks reach, and that none has made before the others."""
+    if not is_distributed(trace) or owned(trace, "launch"):
+        return
+    downloads = [event for event in trace.of(FileUsed) if event.op == "download"]
+    for event in downloads:
+        if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
+            continue
+        if "rank" in event.path.taint or _made_before(downloads, event) or _one_rank_goes_first(trace, event):
+            continue
+        yield Fault(
+            place=event.place,
+            message="every rank downloads to the same place at once: they read each other's half-written files",
+            event=event,
+            fix=Fix(
+                description="download in the parent before the spawn, or on local rank 0 first with a barrier after it"
+            ),
+        )
+
+
+def _made_before(downloads: list[FileUsed], event: FileUsed) -> bool:
+    """Whether one rank, or the parent of the ranks, has downloaded the same before."""
+    for other in downloads:
+        if other.order < event.order and other.by == event.by:
+            if for_some_ranks_only(other) or (other.process != event.process and other.process == "main"):
+                return True
+    return False
+
+
+def _one_rank_goes_first(trace: Predicted, event: FileUsed) -> bool:
+    """Whether the others wait in a barrier before the download, and the first meets them in one after it."""
+    barriers = [one for one in trace.of(Collective) if one.op in BARRIERS and one.process == event.process]
+    before = [one for one in barriers if one.order < event.order and for_some_ranks_only(one)]
+    after = [one for one in barriers if one.order > event.order and for_some_ranks_only(one)]
+    return any(not compatible(first.when, second.when) for first in before for second in after)
+
+
+CHECK = Check(
+    name="download-race",
+    summary="every rank downloads to the same place at once",
+    severity=Severity.WARNING,
+    layers=("source",),
+    triggers=(FileUsed,),
+    predict=every_rank_downloads,
+)

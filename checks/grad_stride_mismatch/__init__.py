@@ -1,0 +1,124 @@
+"""Gradients whose strides differ from their bucket's: what DDP's stride warning means, parameter by parameter."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import GradientsChanged, GradientsSeen, ModelWrapped, ParameterSeen
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import seen_at
+from ddpdoctor.trace import Observed, Predicted
+
+SHOWN = 6
+"""How many parameters the evidence lists by name and strides."""
+
+NOMINAL = "the strides differ only in dimensions of size 1: the same memory order, no cost; PyTorch warns all the same"
+REAL = "the gradient lies in another order than its bucket: DDP copies it element by element in every step"
+
+
+def gradient_is_replaced(trace: Predicted) -> Iterator[Fault]:
+    """Find gradients that the script gives a row-major tensor of its own while the model is channels_last."""
+    wraps = trace.of(ModelWrapped)
+    for event in trace.of(GradientsChanged):
+        if event.row_major and wraps:
+            yield Fault(
+                place=event.place,
+                message=f"the gradient is {event.how} with a row-major tensor while the model is channels_last: {REAL}",
+                severity=Severity.WARNING,
+                places=tuple(Label(place=wrap.place, text="wrapped here") for wrap in wraps[:1]),
+                event=event,
+                fix=Fix(
+                    description="give it the parameter's own strides: torch.zeros_like(p), or write into p.grad in place"
+                ),
+            )
+
+
+def run_replaced_gradients(fault: Fault, run: Observed) -> Verdict:
+    """See whether the reducer found gradients in another order than its buckets."""
+    seen = run.of(GradientsSeen)
+    if not seen:
+        return not_reached("no gradients of a wrapped model were seen")
+    real = [row for row in seen[0].parameters if _mismatch(row) == "real"]
+    if not real:
+        return refuted("every gradient had its bucket's order", parameters=len(seen[0].parameters))
+    return confirmed(f"{len(real)} parameters had gradients in another order than their buckets", **_evidence(real))
+
+
+def reducer_found_other_strides(run: Observed) -> Iterator[Fault]:
+    """Report, for each wrapped model, the mismatches of its first backward: nominal ones and real ones apart."""
+    for wrap in run.of(ModelWrapped):
+        if wrap.rank != run.ranks[0]:
+            continue
+        steps = [event for event in run.on(run.ranks[0], GradientsSeen) if event.wrapper == wrap.wrapper]
+        if not steps:
+            continue
+        for kind, message, severity in (("nominal", NOMINAL, Severity.NOTE), ("real", REAL, Severity.WARNING)):
+            rows = [row for row in steps[0].parameters if _mismatch(row) == kind]
+            if rows:
+                yield Fault(
+                    place=wrap.place,
+                    message=f"{_count(rows)} not in their bucket's strides ({kind}): {message}",
+                    severity=severity,
+                    subject=rows[0].name,
+                    about=wrap.wrapper,
+                    event=wrap,
+                    fix=_fix(kind),
+                    verdict=confirmed(_healing(steps, kind), kind=kind, **_evidence(rows)),
+                )
+
+
+def _mismatch(row: ParameterSeen) -> str | None:
+    """Return ``nominal`` or ``real`` for a gradient whose strides differ from its bucket view's."""
+    if row.grad is None or row.grad == row.view:
+        return None
+    sizes = zip(row.shape, row.grad, row.view, strict=True)
+    return "nominal" if all(size == 1 or one == other for size, one, other in sizes) else "real"
+
+
+def _count(rows: list[ParameterSeen]) -> str:
+    return f"the gradient of {rows[0].name} is" if len(rows) == 1 else f"the gradients of {len(rows)} parameters are"
+
+
+def _fix(kind: str) -> Fix:
+    if kind == "nominal":
+        return Fix(
+            description="none is needed; model.to(memory_format=torch.channels_last) before the wrap silences it",
+            safe=False,
+        )
+    return Fix(description="let autograd make the gradient, or give it the parameter's strides")
+
+
+def _healing(steps: list[GradientsSeen], kind: str) -> str:
+    """Say whether the rebuild of the buckets after the first step mended it."""
+    later = [sum(_mismatch(row) == kind for row in event.parameters) for event in steps]
+    if len(later) < 2:
+        return f"seen in the first backward on rank 0 ({later[0]} parameters)"
+    if later[-1] == 0:
+        return f"{later[0]} parameters in the first backward, none in backward {len(later)}: the rebuilt buckets took the strides"
+    return f"{later[0]} parameters in the first backward and {later[-1]} in backward {len(later)}: it stays"
+
+
+def _evidence(rows: list[ParameterSeen]) -> dict[str, object]:
+    shown = {row.name: {"sizes": row.shape, "gradient": row.grad, "bucket": row.view} for row in rows[:SHOWN]}
+    return {
+        "parameters": len(rows),
+        "strides": shown,
+        "pytorch_warned": sum(row.warned for row in rows),
+        "proxy": "measured on the CPU",
+    }
+
+
+def at_the_wrap(run: Observed, fault: Fault) -> bool:
+    """Whether the run wrapped a model where a fault points."""
+    return bool(seen_at(run.of(ModelWrapped), fault.place))
+
+
+CHECK = Check(
+    name="grad-stride-mismatch",
+    summary="gradient strides differ from the bucket's: nominal (no cost) or real (a copy a step)",
+    severity=Severity.NOTE,
+    layers=("source", "model", "probe"),
+    triggers=(GradientsChanged, GradientsSeen),
+    predict=gradient_is_replaced,
+    judge=run_replaced_gradients,
+    observe=reducer_found_other_strides,
+)

@@ -1,0 +1,157 @@
+"""NCCL is initialised and nothing says which GPU is this rank's before the first use of one."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import (
+    Collective,
+    DeviceSelected,
+    DeviceUsed,
+    EnvSet,
+    Event,
+    GroupInit,
+    ModelWrapped,
+)
+from ddpdoctor.facts import owned, uses_nccl
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Value, is_none
+
+GUESSING = frozenset(
+    {
+        "barrier",
+        "monitored_barrier",
+        "all_gather_object",
+        "gather_object",
+        "broadcast_object_list",
+        "scatter_object_list",
+    }
+)
+"""Collectives without a tensor of the user's: NCCL must guess the device they run on."""
+
+
+def device_is_left_to_chance(trace: Predicted) -> Iterator[Fault]:
+    """Find the first use of a device that the rank has not selected, in each process with an NCCL group."""
+    if owned(trace, "device"):
+        return
+    for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
+        inits = [event for event in trace.of(GroupInit) if event.process == process and uses_nccl(event)]
+        if not inits or _one_device_each(trace, process):
+            continue
+        fault = _first_fault(trace, inits)
+        if fault is not None:
+            yield fault
+
+
+def _one_device_each(trace: Predicted, process: str) -> bool:
+    """Whether each rank sees one device only, so that the current one is right."""
+    return any(
+        event.name == "CUDA_VISIBLE_DEVICES" and "rank" in event.value.taint and event.process in (process, "main")
+        for event in trace.of(EnvSet)
+    )
+
+
+def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
+    init = inits[0]
+    uses = [event for event in trace if event.process == init.process and _is_use(event)]
+    uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
+    for event in uses:
+        if isinstance(event, DeviceUsed) and event.index is None and not _selected(trace, event):
+            return _fault(
+                event,
+                init,
+                f"{_words(event)} takes the current device, and no rank has selected one: all use GPU 0",
+                Severity.ERROR,
+            )
+    bound = any(one.device is not None and not is_none(one.device) for one in inits)
+    for event in uses:
+        if isinstance(event, Collective) and event.order > init.order and event.op in GUESSING:
+            if not bound and not _selected(trace, event) and not _device_known(uses, event):
+                return _fault(
+                    event, init, f"{event.op}() must guess the device of this rank: none was selected", Severity.WARNING
+                )
+    named = next((event for event in uses if isinstance(event, DeviceUsed) and _by_rank(event.index)), None)
+    if named is None or bound or any(True for event in trace.of(DeviceSelected) if event.process == init.process):
+        return None
+    message = "every device is named here, but the current device stays GPU 0 on every rank"
+    return _fault(named, init, message, Severity.NOTE)
+
+
+def _is_use(event: Event) -> bool:
+    return isinstance(event, (DeviceUsed, ModelWrapped)) or (isinstance(event, Collective) and event.group is None)
+
+
+def _selected(trace: Predicted, event: Event) -> bool:
+    return any(selected.process == event.process for selected in trace.before(event, DeviceSelected))
+
+
+def _device_known(uses: list[Event], event: Event) -> bool:
+    """Whether an earlier collective on a tensor told NCCL the device."""
+    earlier = (one for one in uses if one.order < event.order)
+    return any(
+        isinstance(one, ModelWrapped) or (isinstance(one, Collective) and one.op not in GUESSING) for one in earlier
+    )
+
+
+def _by_rank(index: Value | None) -> bool:
+    return index is not None and "rank" in index.taint
+
+
+def _words(event: DeviceUsed) -> str:
+    return {
+        "module.cuda": "model.cuda()",
+        "tensor.cuda": ".cuda()",
+        "module.to": '.to("cuda")',
+        "tensor.to": '.to("cuda")',
+    }.get(event.by, event.by)
+
+
+def _fault(event: Event, init: GroupInit, message: str, severity: Severity) -> Fault:
+    return Fault(
+        place=event.place,
+        message=message,
+        severity=severity,
+        places=(Label(place=init.place, text="NCCL is initialised here"),),
+        event=event,
+        fix=Fix(
+            description="call torch.cuda.set_device(local_rank) before the first use, and pass device_id= to the init"
+        ),
+    )
+
+
+def ranks_shared_a_device(fault: Fault, run: Observed) -> Verdict:
+    """See which device was the current one when each rank first used one."""
+    first = {rank: _first_use(run, rank, fault) for rank in run.ranks}
+    came = {rank: event for rank, event in first.items() if event is not None}
+    if not came:
+        return not_reached("no rank came to this line")
+    selected = {
+        rank: [one for one in run.on(rank, DeviceSelected) if one.time <= event.time] for rank, event in came.items()
+    }
+    without = sorted(rank for rank, events in selected.items() if not events)
+    if not without:
+        return refuted("every rank had selected a device before", ranks=sorted(came))
+    ranks = " and ".join(map(str, without))
+    return confirmed(
+        f"rank {ranks} came here with the current device still GPU 0",
+        current_device=dict.fromkeys(without, 0),
+        line=fault.place,
+    )
+
+
+def _first_use(run: Observed, rank: int, fault: Fault) -> Event | None:
+    events = [*run.on(rank, DeviceUsed), *run.on(rank, Collective), *run.on(rank, ModelWrapped)]
+    here = [event for event in events if fault.place.covers(event.place)]
+    return min(here, key=lambda event: event.time) if here else None
+
+
+CHECK = Check(
+    name="no-device-selected",
+    summary="NCCL is used before the rank has selected its GPU",
+    severity=Severity.ERROR,
+    layers=("source", "probe"),
+    triggers=(GroupInit,),
+    predict=device_is_left_to_chance,
+    judge=ranks_shared_a_device,
+)

@@ -1,0 +1,100 @@
+"""Parameters that are not row-major: dense ones are harmless, others DDP copies or rejects."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import GradientsSeen, ModelWrapped, ParameterSeen, Raised
+from ddpdoctor.finding import Fault, Fix, Severity, confirmed
+from ddpdoctor.trace import Observed
+
+SHOWN = 6
+REJECTED = ("more than one element of the written-to tensor", "unsupported operation: some elements")
+"""What PyTorch says of an expanded parameter, whose elements share memory (aten/src/ATen/MemoryOverlap)."""
+
+
+def parameters_are_not_row_major(run: Observed) -> Iterator[Fault]:
+    """Report, for each wrapped model, the dense and the gapped ones apart."""
+    rank = run.ranks[0]
+    for wrap in run.of(ModelWrapped):
+        steps = [event for event in run.on(rank, GradientsSeen) if event.wrapper == wrap.wrapper]
+        if wrap.rank != rank or not steps:
+            continue
+        rows = [row for row in steps[0].parameters if row.strides != _row_major(row.shape) and _matters(row)]
+        for dense in (True, False):
+            some = [row for row in rows if row.dense is dense]
+            if some:
+                yield _fault(wrap, some, dense=dense)
+
+
+def _fault(wrap: ModelWrapped, rows: list[ParameterSeen], *, dense: bool) -> Fault:
+    count = f"{rows[0].name} is" if len(rows) == 1 else f"{len(rows)} parameters are"
+    if dense:
+        message = f"{count} not row-major, and harmless: dense memory, so the gradient buckets take the same strides"
+        fix = Fix(description="none is needed; making them contiguous would add copies", safe=True)
+    else:
+        message = f"{count} not row-major and has gaps: the bucket is row-major, so each step copies the gradient"
+        fix = Fix(
+            description="create the parameter without gaps: nn.Parameter(tensor.clone(memory_format=torch.contiguous_format))"
+        )
+    return Fault(
+        place=wrap.place,
+        message=message,
+        subject=rows[0].name,
+        about=wrap.wrapper,
+        event=wrap,
+        fix=fix,
+        verdict=confirmed(
+            f"seen at the wrap on rank 0: {len(rows)} of the model's parameters",
+            parameters={row.name: {"sizes": row.shape, "strides": row.strides} for row in rows[:SHOWN]},
+            count=len(rows),
+            dense=dense,
+        ),
+    )
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def _matters(row: ParameterSeen) -> bool:
+    """Whether a stride differs in a dimension of more than one element: the others say nothing."""
+    rows = zip(row.shape, row.strides, _row_major(row.shape), strict=True)
+    return any(size > 1 and one != other for size, one, other in rows)
+
+
+def constructor_rejected(run: Observed) -> Iterator[Fault]:
+    """Report a parameter that DDP's constructor cannot take."""
+    for event in run.of(Raised):
+        if any(words in event.message for words in REJECTED):
+            yield Fault(
+                place=event.place,
+                message="DDP rejects a parameter whose elements share memory (an expanded tensor)",
+                severity=Severity.ERROR,
+                event=event,
+                fix=Fix(description="give the parameter memory of its own: nn.Parameter(tensor.clone())"),
+                verdict=confirmed(
+                    f"rank {event.rank} raised {event.type} in DDP's constructor", event, exception=event.message
+                ),
+            )
+            return
+
+
+def observed(run: Observed) -> Iterator[Fault]:
+    """Report both kinds."""
+    yield from parameters_are_not_row_major(run)
+    yield from constructor_rejected(run)
+
+
+CHECK = Check(
+    name="non-contiguous-parameter",
+    summary="a parameter is not row-major: harmless when dense, else copied or rejected by DDP",
+    severity=Severity.NOTE,
+    layers=("model",),
+    triggers=(GradientsSeen, Raised),
+    observe=observed,
+)

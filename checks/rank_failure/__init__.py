@@ -1,0 +1,60 @@
+"""An exception that ended a rank of the run: the first cause, not what followed from it."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import Ended, ModelWrapped, Raised
+from ddpdoctor.finding import Fault, Label, Severity, confirmed
+from ddpdoctor.trace import Observed
+
+
+def rank_raised(run: Observed) -> Iterator[Fault]:
+    """Report the first exception that is the script's own; what the other ranks met afterwards is not reported."""
+    own = [event for event in run.of(Raised) if not event.ours and not event.caused_by_peer and event.missing is None]
+    if not own or own[0].after_cut or not _trains(run):
+        return
+    first = min(own, key=lambda event: event.time)
+    ranks = sorted({event.rank for event in own if event.rank is not None and event.place == first.place})
+    who = (
+        "every rank"
+        if len(ranks) == len(run.ranks)
+        else f"rank {', '.join(map(str, ranks))}"
+        if ranks
+        else "the script"
+    )
+    consequences = [event for event in run.of(Raised) if event is not first]
+    yield Fault(
+        place=first.place,
+        message=f"{who} raised {first.type}: {_headline(first.message)}",
+        places=tuple(Label(place=place, text="called from here") for place in reversed(first.stack[-3:])),
+        event=first,
+        verdict=confirmed(
+            f"{who} ended with {first.type}",
+            *own,
+            *consequences,
+            ranks=ranks,
+            exception=first.message,
+            others={f"rank {event.rank}": event.how for event in run.of(Ended) if event.rank not in (*ranks, None)},
+        ),
+    )
+
+
+def _trains(run: Observed) -> bool:
+    """Whether the run came as far as a wrapped model: before that, the run itself could not be made."""
+    return bool(run.of(ModelWrapped))
+
+
+def _headline(message: str) -> str:
+    line = next((line for line in message.splitlines() if line.strip()), "")
+    return line.strip()[:160]
+
+
+CHECK = Check(
+    name="rank-failure",
+    summary="the script raises on a rank of the run: the first cause, its place and rank",
+    severity=Severity.ERROR,
+    layers=("probe",),
+    triggers=(Raised,),
+    observe=rank_raised,
+    consequence=True,
+)

@@ -1,0 +1,70 @@
+"""One path that every rank writes."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import FileUsed, GroupInit
+from ddpdoctor.facts import for_some_ranks_only, in_group, is_rank_process, owned, runs_distributed
+from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import seen_at
+from ddpdoctor.trace import Observed, Predicted
+
+
+def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
+    """Find files that all ranks write under one name."""
+    if owned(trace, "save"):
+        return
+    saves = [event for event in trace.of(FileUsed) if event.op == "save"]
+    guarded = {event.place for event in saves if for_some_ranks_only(event)}
+    for event in saves:
+        if event.place in guarded or "rank" in event.path.taint or event.is_within("worker"):
+            continue
+        if not trace.of(GroupInit) or not is_rank_process(trace, event) or not runs_distributed(event):
+            continue
+        if not any(init.order < event.order for init in in_group(trace, event)):
+            continue
+        yield Fault(
+            place=event.place,
+            message=f"every rank writes {event.path.text()} at the same time: the file can end up corrupt",
+            event=event,
+            fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
+        )
+
+
+def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:
+    """Compare the paths that the ranks wrote here."""
+    here = [event for event in seen_at(run.of(FileUsed), fault.place) if event.op == "save"]
+    if not here:
+        return not_reached("no rank came to this line")
+    writers: dict[str, set[int]] = {}
+    for event in here:
+        if event.rank is not None:
+            writers.setdefault(_path(event), set()).add(event.rank)
+    shared = {path: sorted(ranks) for path, ranks in writers.items() if len(ranks) > 1}
+    if shared:
+        path, ranks = next(iter(shared.items()))
+        names = " and ".join(map(str, ranks))
+        return confirmed(
+            f"ranks {names} both wrote {path}" if len(ranks) == 2 else f"ranks {names} wrote {path}", paths=shared
+        )
+    if len({event.rank for event in here}) < 2:
+        return refuted(
+            f"only rank {here[0].rank} wrote here", paths={path: sorted(ranks) for path, ranks in writers.items()}
+        )
+    return refuted("the ranks wrote different paths", paths={path: sorted(ranks) for path, ranks in writers.items()})
+
+
+def _path(event: FileUsed) -> str:
+    value = getattr(event.path, "value", None)
+    return str(value) if value is not None else event.path.text()
+
+
+CHECK = Check(
+    name="save-on-every-rank",
+    summary="every rank writes the same file",
+    severity=Severity.ERROR,
+    layers=("source", "probe"),
+    triggers=(FileUsed,),
+    predict=every_rank_writes,
+    judge=ranks_wrote_one_path,
+)

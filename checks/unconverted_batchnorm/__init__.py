@@ -1,0 +1,90 @@
+"""BatchNorm layers that reach data-parallel training as they are: each rank normalises by its own batch."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.events import LoaderBuilt, ModelWrapped, Norm
+from ddpdoctor.facts import training_backwards
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import seen_at
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Constant
+
+FEW_SAMPLES = 16
+"""Below so many samples a rank and step the statistics are too noisy to be left unsynchronised: a warning."""
+
+
+def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
+    """Find wrapped models with BatchNorm layers that train and that nothing can convert."""
+    smallest = _smallest_batch(trace)
+    for event in trace.of(ModelWrapped):
+        trained = [norm for norm in event.norms if norm.trained]
+        if trained:
+            yield _fault(event, trained, smallest)
+
+
+def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault:
+    few = batch is not None and batch < FEW_SAMPLES
+    size = f" ({batch} samples a rank and step)" if batch is not None else ""
+    places = tuple(Label(place=norm.place, text=_kind(norm)) for norm in trained[:3] if norm.place is not None)
+    return Fault(
+        place=event.place,
+        message=f"BatchNorm is not converted: each rank normalises by its own batch{size}",
+        severity=Severity.WARNING if few else None,
+        places=places,
+        about=event.wrapper,
+        event=event,
+        fix=Fix(
+            description="model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before the wrap, if batches are small"
+        ),
+    )
+
+
+def _kind(norm: Norm) -> str:
+    name = norm.type.rpartition(".")[2]
+    return name if "BatchNorm" in name else f"{name}, which has BatchNorm layers"
+
+
+def _smallest_batch(trace: Predicted) -> int | None:
+    """Return the smallest batch size of the training loaders, where all of them are known."""
+    trained = training_backwards(trace)
+    sizes = [event.batch_size for event in trace.of(LoaderBuilt) if event.loader in trained]
+    known = [size.value for size in sizes if isinstance(size, Constant) and isinstance(size.value, int)]
+    return min(known) if known and len(known) == len(sizes) else None
+
+
+def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
+    """Look at the layers of the model that was wrapped here."""
+    wrapped = seen_at(run.of(ModelWrapped), fault.place, fault.about.stack if fault.about else None)
+    if not wrapped:
+        return not_reached("no rank wrapped a model here")
+    norms = [norm for norm in wrapped[0].norms if norm.trained]
+    if not norms:
+        return refuted("the model that was wrapped here has no BatchNorm layer that trains")
+    values = {norm.name: norm.values for norm in norms if norm.values is not None}
+    return confirmed(
+        f"{len(norms)} BatchNorm layers were wrapped, the first is {norms[0].name or norms[0].type}",
+        layers=[norm.name for norm in norms],
+        **({"values_per_channel": values} if values else {}),
+    )
+
+
+def norms_in_the_model(run: Observed) -> Iterator[Fault]:
+    """Find, in the models that a run wrapped, the BatchNorm layers that the source did not show."""
+    for event in run.of(ModelWrapped):
+        norms = [norm for norm in event.norms if norm.trained]
+        if norms and event.rank == run.ranks[0]:
+            fault = _fault(event, norms, None)
+            yield fault.with_(verdict=norms_were_wrapped(fault, run))
+
+
+CHECK = Check(
+    name="unconverted-batchnorm",
+    summary="BatchNorm layers are trained data-parallel without being converted to SyncBatchNorm",
+    severity=Severity.NOTE,
+    layers=("source", "model", "probe"),
+    triggers=(ModelWrapped,),
+    predict=norms_reach_the_wrap,
+    judge=norms_were_wrapped,
+    observe=norms_in_the_model,
+)

@@ -1,0 +1,261 @@
+"""The pipeline, in order: read, find, run, judge, report.
+
+path -> reader -> predicted trace ---+
+                                     +-> checks -> findings -> verdicts -> report
+path -> harness -> observed trace ---+
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ddpdoctor import __version__, reader, registry
+from ddpdoctor.check import Check
+from ddpdoctor.checkup import Report, Request, Target, Voice
+from ddpdoctor.events import Event, ModelWrapped, ProcessStarted
+from ddpdoctor.finding import Fault, Finding, State, not_reached
+from ddpdoctor.layer import CHECKED, MODEL, PROBE, SOURCE, LayerState
+from ddpdoctor.record import Record
+from ddpdoctor.trace import Observed, Predicted
+
+if TYPE_CHECKING:
+    from ddpdoctor.harness import Observation
+
+
+class Outcome(Record):
+    """What came of one file."""
+
+    layers: Mapping[str, LayerState]
+    findings: tuple[Finding, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def check(request: Request, voice: Voice) -> Report:
+    """Check every file that a request names.
+
+    Raises RegistryError when the checks are not there.
+    """
+    registry.rows()
+    targets: list[Target] = []
+    found: list[Finding] = []
+    faults: list[str] = []
+    checked: dict[str, frozenset[str]] = {}
+    for path in request.paths:
+        outcome = _check_file(path, request, voice)
+        targets.append(Target(path=_shown(path, request.directory), layers=outcome.layers))
+        found += outcome.findings
+        faults += outcome.faults
+        checked[path] = frozenset(name for name, state in outcome.layers.items() if state.state == "checked")
+    return Report(
+        version=__version__,
+        targets=tuple(targets),
+        findings=_sifted(found, checked, request),
+        faults=tuple(dict.fromkeys(faults)),
+    )
+
+
+def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
+    nothing_run = LayerState(state="not-run", reason="the file could not be read")
+    try:
+        programs = reader.read(path, request.directory, request.standard_input if path == "-" else None)
+    except OSError as error:
+        unread = LayerState(state="failed", reason=f"it cannot be read: {(error.strerror or str(error)).lower()}")
+        return Outcome(layers={SOURCE: unread, MODEL: nothing_run, PROBE: nothing_run})
+    faults: list[str] = []
+    predicted = [finding for program in programs for finding in _predicted(program, request, faults)]
+    observation, layers = _run(path, programs, request, voice)
+    findings = _judged(predicted, observation, layers, request, faults)
+    return Outcome(layers={SOURCE: CHECKED, **layers}, findings=tuple(findings), faults=tuple(faults))
+
+
+# --- the source layer ----------------------------------------------------------------------------------------------
+
+
+def _predicted(program: Predicted, request: Request, faults: list[str]) -> Iterator[Finding]:
+    """Yield what the checks find in a predicted trace, each fault once."""
+    seen: set[object] = set()
+    for check_ in registry.triggered(program.kinds, SOURCE):
+        if check_.predict is None or not request.configuration.asks(check_.name):
+            continue
+        for fault in _guarded(check_, check_.predict, program, faults):
+            key = (check_.name, fault.place, fault.subject, fault.about and fault.about.key)
+            if key not in seen:
+                seen.add(key)
+                yield _finding(check_, fault, SOURCE)
+
+
+def _finding(check_: Check, fault: Fault, layer: str) -> Finding:
+    severity = fault.severity or check_.severity
+    return Finding(check=check_.name, severity=severity, layer=layer, fault=fault, verdict=fault.verdict)
+
+
+def _guarded(
+    check_: Check, detector: Callable[..., Iterator[Fault]], trace: Predicted | Observed, faults: list[str]
+) -> Iterator[Fault]:
+    """Yield what a detector finds; when it breaks, that is a fault of ours, and the rest goes on."""
+    try:
+        yield from detector(trace)
+    except Exception as error:  # a check that breaks must not take the others along
+        faults.append(f"the check {check_.name} failed: {type(error).__name__}: {error}")
+
+
+# --- the run -------------------------------------------------------------------------------------------------------
+
+
+def _run(
+    path: str, programs: tuple[Predicted, ...], request: Request, voice: Voice
+) -> "tuple[Observation | None, dict[str, LayerState]]":
+    """Run the script for the layers that are asked for, or that the default allows; say what became of each."""
+    wanted = frozenset({MODEL, PROBE} if request.probe else {MODEL})
+    insisted = request.run or request.probe
+    layers = {PROBE: LayerState(state="not-run", reason="--probe was not given")}
+    reason = _held_back(programs, request, insisted=insisted)
+    if reason is not None:
+        return None, {MODEL: LayerState(state="not-run", reason=reason), **layers}
+    from ddpdoctor import harness  # only here: a check-up that reads only needs none of it
+
+    plan = harness.Plan(
+        script=path,
+        arguments=request.arguments,
+        directory=request.directory,
+        style="spawn" if any(program.of(ProcessStarted) for program in programs) else "torchrun",
+        layers=wanted,
+        ranks=request.configuration.ranks,
+        steps=request.configuration.steps,
+        timeout=request.configuration.timeout,
+        backend=request.backend,
+    )
+    unavailable = harness.available(plan)
+    if unavailable is not None:
+        return None, {**layers, **{layer: LayerState(state="not-run", reason=unavailable) for layer in wanted}}
+    if not insisted:
+        voice.notice(
+            f"running {_shown(path, request.directory)} contained, to its first optimiser step (--source-only only reads)"
+        )
+    observation = harness.observe(plan, voice.progress)
+    return observation, {**layers, **observation.layers}
+
+
+def _held_back(programs: tuple[Predicted, ...], request: Request, *, insisted: bool) -> str | None:
+    """Return why the script is not to be run at all, or ``None``."""
+    if request.source_only:
+        return "--source-only was given"
+    if insisted:
+        return None
+    if request.withheld is not None:
+        return request.withheld
+    if not any(program.of(ModelWrapped) for program in programs):
+        return "the source wraps no model for data-parallel training"
+    return None
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def _judged(
+    predicted: list[Finding],
+    observation: "Observation | None",
+    layers: Mapping[str, LayerState],
+    request: Request,
+    faults: list[str],
+) -> list[Finding]:
+    """Return the findings with the run's verdicts, and those that only the run shows."""
+    if observation is None:
+        return predicted
+    observed = observation.trace
+    if observed is None:
+        return [finding.with_(verdict=not_reached(_not_run_reason(layers))) for finding in predicted]
+    judged = [_with_verdict(finding, observed, layers, faults) for finding in predicted]
+    explained = [event for finding in judged for event in _explained_by(finding)]
+    for consequence in (False, True):
+        trace = observed.without(explained)
+        for check_ in _observing(trace, consequence=consequence):
+            if check_.observe is None or not request.configuration.asks(check_.name):
+                continue
+            for fault in _guarded(check_, check_.observe, trace, faults):
+                if not _known_already(check_, fault, judged):
+                    judged.append(_finding(check_, fault, MODEL if MODEL in check_.layers else PROBE))
+                    explained += _explained_by(judged[-1])
+    return judged
+
+
+def _observing(trace: Observed, *, consequence: bool) -> list[Check]:
+    found = {check_.name: check_ for layer in sorted(trace.layers) for check_ in registry.triggered(trace.kinds, layer)}
+    return [check_ for check_ in found.values() if check_.consequence is consequence]
+
+
+def _with_verdict(finding: Finding, observed: Observed, layers: Mapping[str, LayerState], faults: list[str]) -> Finding:
+    check_ = registry.load(finding.check)
+    serving = [layer for layer in check_.layers if layer in observed.layers]
+    if check_.judge is None:
+        return finding.with_(
+            verdict=not_reached("this is decided from the source; a run on one machine does not show it")
+        )
+    if not serving:
+        return finding.with_(verdict=not_reached(_missing_layer(check_, layers)))
+    try:
+        return finding.with_(verdict=check_.judge(finding.fault, observed))
+    except Exception as error:  # a check that breaks must not take the others along
+        faults.append(f"the check {check_.name} failed: {type(error).__name__}: {error}")
+        return finding.with_(verdict=not_reached("the check failed while it judged the run"))
+
+
+def _missing_layer(check_: Check, layers: Mapping[str, LayerState]) -> str:
+    needed = PROBE if PROBE in check_.layers else MODEL
+    reason = layers[needed].reason
+    return f"the {needed} layer was not run" if reason is None else f"the {needed} layer was not run: {reason}"
+
+
+def _not_run_reason(layers: Mapping[str, LayerState]) -> str:
+    reasons = [state.reason for state in layers.values() if state.state != "checked" and state.reason is not None]
+    return (
+        reasons[-1]
+        if len(reasons) == 1
+        else next((reason for reason in reasons if "not given" not in reason), "not run")
+    )
+
+
+def _explained_by(finding: Finding) -> tuple[Event, ...]:
+    verdict = finding.verdict
+    return verdict.explains if verdict is not None and verdict.state is State.CONFIRMED else ()
+
+
+def _known_already(check_: Check, fault: Fault, findings: Iterable[Finding]) -> bool:
+    """Whether a fault that the run shows was found before: at the same place, or on the same object."""
+    for finding in findings:
+        if finding.check != check_.name or finding.refuted:
+            continue
+        same_place = finding.fault.place.covers(fault.place) or finding.fault.place == fault.place
+        if same_place and finding.fault.subject == fault.subject:
+            return True
+    return False
+
+
+# --- the report ----------------------------------------------------------------------------------------------------
+
+
+def _sifted(found: list[Finding], checked: Mapping[str, frozenset[str]], request: Request) -> tuple[Finding, ...]:
+    from ddpdoctor.ignores import sift
+    from ddpdoctor.lines import Lines
+
+    merged = tuple(_merged(found))
+    lines = Lines(request.standard_input)
+    return sift(merged, checked, request.configuration, lines, whole_project=request.whole_project)
+
+
+def _merged(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield one finding for those of a check that say the same of the same place: the confirmed one, if any is."""
+    best: dict[object, Finding] = {}
+    for finding in found:
+        state = finding.verdict.state if finding.verdict is not None else None
+        refuted = state is State.REFUTED
+        key = (finding.check, finding.fault.place.spot(), finding.fault.place.column, finding.fault.subject, refuted)
+        if key not in best or state is State.CONFIRMED:
+            best[key] = finding
+    yield from best.values()
+
+
+def _shown(path: str, directory: str) -> str:
+    """Return a path as reports show it: relative to the working directory, with ``/``."""
+    from ddpdoctor.report.shown import Paths
+
+    return Paths(directory).shown(path)

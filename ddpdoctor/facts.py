@@ -1,0 +1,120 @@
+"""What several checks ask of a predicted trace: which loaders train, who reaches an event, what a group does."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.condition import Condition, as_formula, compatible, divides_ranks, holds_for
+from ddpdoctor.events import (
+    Backward,
+    Collective,
+    Event,
+    FrameworkOwns,
+    GroupInit,
+    LoaderBuilt,
+    ModelWrapped,
+    ProcessStarted,
+    SamplerBuilt,
+)
+from ddpdoctor.trace import Predicted
+from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
+from ddpdoctor.world import WORLDS, Member
+
+
+def owned(trace: Predicted, duty: str) -> bool:
+    """Whether a framework takes a duty over."""
+    return any(duty in event.duties for event in trace.of(FrameworkOwns))
+
+
+def is_distributed(trace: Predicted) -> bool:
+    """Whether the program trains with several processes at all."""
+    return bool(trace.of(GroupInit) or trace.of(ModelWrapped))
+
+
+def training_backwards(trace: Predicted) -> dict[Ref, Backward]:
+    """Return the loaders that training draws from, each with a backward pass of one of its batches."""
+    found: dict[Ref, Backward] = {}
+    for event in trace.of(Backward):
+        looped = [loader for loop in event.loops for loader in loop.loaders]
+        for loader in (*event.batches, *looped):
+            found.setdefault(loader, event)
+    return found
+
+
+def loaders(trace: Predicted) -> dict[Ref, LoaderBuilt]:
+    """Return the loaders that are built, by the reference to each."""
+    return {event.loader: event for event in trace.of(LoaderBuilt)}
+
+
+def samplers(trace: Predicted) -> dict[Ref, SamplerBuilt]:
+    """Return the samplers that are built, by the reference to each."""
+    return {event.sampler: event for event in trace.of(SamplerBuilt)}
+
+
+def is_rank_process(trace: Predicted, event: Event) -> bool:
+    """Whether an event happens in a process that is one of the ranks.
+
+    A script that starts processes itself and initialises its groups in them is no rank in its own process.
+    """
+    inits = trace.of(GroupInit)
+    if any(init.process == event.process for init in inits):
+        return True
+    spawned = {started.child for started in trace.of(ProcessStarted)}
+    return not inits and (event.process in spawned or not spawned)
+
+
+def in_group(trace: Predicted, event: Event) -> Iterator[GroupInit]:
+    """Yield the initialisations of the process group that an event can happen with, in its process."""
+    for init in trace.of(GroupInit):
+        if init.process == event.process and compatible(init.when, event.when):
+            yield init
+
+
+def runs_distributed(event: Event) -> bool:
+    """Whether an event can happen in any distributed launch world at all."""
+    formula = as_formula(event.when)
+    return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
+
+
+def for_some_ranks_only(event: Event) -> bool:
+    """Whether only some ranks reach an event, in some launch world."""
+    return divides_ranks(event.when) is not None
+
+
+def reaching(condition: Condition, world: tuple[Member, ...]) -> frozenset[Member]:
+    """Return the ranks of a world that can meet a condition."""
+    formula = as_formula(condition)
+    return frozenset(member for member in world if holds_for(formula, member) is not False)
+
+
+def completed_by(event: Collective, other: Collective) -> bool:
+    """Whether the ranks that do not reach a collective reach another one instead, as the two arms of a test do."""
+    for world in WORLDS.values():
+        here = reaching(event.when, world)
+        if not here or len(here) == len(world):
+            continue
+        there = reaching(other.when, world)
+        if not there >= frozenset(world) - here or there & here == here:
+            return False
+    return True
+
+
+def backends(init: GroupInit) -> Iterator[tuple[Condition, str | None]]:
+    """Yield the names of the backends that a group can have, each under its condition; ``None`` for an unknown one.
+
+    An option counts as its default. Without an argument PyTorch takes NCCL for CUDA devices.
+    """
+    for condition, value in alternatives(init.backend, init.when):
+        known: Value | None = value.default if isinstance(value, Symbol) else value
+        name = known.value if isinstance(known, Constant) else None
+        yield condition, name.lower() if isinstance(name, str) else None
+
+
+def uses_nccl(init: GroupInit) -> bool:
+    """Whether a group is certainly meant for NCCL where there are GPUs."""
+    return any(name is not None and "nccl" in name for _, name in backends(init))
+
+
+def default_of(value: Value | None) -> object:
+    """Return a constant's value, or an option's default, or ``None``."""
+    if isinstance(value, Symbol):
+        value = value.default
+    return value.value if isinstance(value, Constant) else None
