@@ -1,0 +1,91 @@
+"""Says how a process of the script came to its end."""
+
+import contextlib
+import multiprocessing
+import os
+import sys
+from typing import Any
+
+from ddpdoctor.events import Ended
+from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.place import Place
+
+
+class Ending:
+    """The end of one process: decided when the user's code has ended, written when what it does at exit has too."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._how = "exit"
+        self._status: int | None = None
+        self._at: tuple[Place, tuple[Place, ...]] | None = None
+        self._alive: int | None = None
+        self._written = False
+        self._pid = os.getpid()
+        self._exit_at_once()
+
+    def came(self, how: str, status: int | None = None, at: tuple[Place, tuple[Place, ...]] | None = None) -> None:
+        """Take note that the user's code has ended."""
+        self._how, self._status, self._at = how, status, at
+        self._alive = alive_children()
+        self._observer.done = True
+        self._observer.doing = "ended"
+
+    def left(self, leaving: SystemExit) -> int:
+        """Take note that the user's code left by ``sys.exit``, and return the exit status that comes of it.
+
+        No code is 0, an integer itself, and anything else 1.
+        """
+        observer, code = self._observer, leaving.code
+        status = 0 if code is None else code if isinstance(code, int) else 1
+        if observer.failures.left:
+            self.came("exception", status)  # of torch's, which has passed the exception on
+            return status
+        if observer.trial is not None:
+            observer.trial.left()
+        if status and observer.failures.usage_error:
+            observer.failures.raised(leaving)
+        self.came("exit", status, at=observer.frames.raised(leaving.__traceback__))
+        return status
+
+    def failed(self, error: BaseException) -> None:
+        """Take note that an exception left the user's code."""
+        self._observer.leaves(error)
+        self.came("exception", 1)
+
+    def at_exit(self) -> None:
+        """Write the end: registered before the user's functions for the exit, this runs after them."""
+        if self._written or self._pid != os.getpid():
+            return
+        self._written = True
+        observer = self._observer
+        observer.recorder.write(
+            Ended,
+            at=self._at or observer.frames.here(sys._getframe(1)),
+            how=self._how,
+            status=self._status,
+            alive=alive_children() if self._alive is None else self._alive,
+        )
+        observer.done = True
+        observer.pulse.stop()
+
+    def _exit_at_once(self) -> None:
+        """Write the end when the script leaves by ``os._exit``, which asks nobody."""
+
+        def replace(original: Any) -> Any:
+            def _exit(status: int) -> Any:
+                if self._observer.trial is None and self._observer.frames.is_user(sys._getframe(1)):
+                    self.came("exit", status)
+                    self.at_exit()
+                return original(status)
+
+            return _exit
+
+        self._observer.patches.wrap(os, "_exit", replace)
+
+
+def alive_children() -> int:
+    """Return how many of the processes that this one started still run."""
+    with contextlib.suppress(OSError, ValueError):
+        return len(multiprocessing.active_children())
+    return 0

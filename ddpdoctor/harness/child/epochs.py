@@ -1,0 +1,150 @@
+"""One reading of a loader: what a whole epoch would draw, and the few batches of it that are loaded."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ddpdoctor.events import EpochBegun, EpochEnded
+from ddpdoctor.harness.child import peers
+from ddpdoctor.harness.child.budget import BATCHES_A_STEP
+from ddpdoctor.harness.child.dataset_log import length
+from ddpdoctor.harness.child.drawn import Batches, indices_of
+from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.passing import through
+from ddpdoctor.harness.child.recorder import INLINE_INDICES
+from ddpdoctor.value import Ref
+
+
+class Epoch:
+    """The iterator over one epoch of a loader.
+
+    It ends once ``steps`` optimiser steps were taken (or, where nothing trains, after as many batches), with the last
+    batch of the whole epoch as its last. A rank whose epoch is shorter than another's ends one step earlier, so that
+    it runs out of data first here too.
+    """
+
+    def __init__(self, observer: Observer, loader: Any, inner: Any, ref: Ref, number: int) -> None:
+        self._observer = observer
+        self._inner = inner
+        self._ref = ref
+        self._number = number
+        self._at = observer.frames.here(sys._getframe(1))
+        self.length = length(loader)
+        self._batches = Batches.of(loader, inner, self.length)
+        self._drawn = 0
+        self._stepped = 0
+        self._steps_before = self._steps_at_last_batch = observer.budget.total_steps
+        self._backwards_before = observer.budget.backwards
+        self._over = False
+        self._key = peers.key(ref, number)
+        self._begin(loader)
+
+    def _begin(self, loader: Any) -> None:
+        observer = self._observer
+        indices = indices_of(loader, self._batches)
+        order = observer.recorder.next_order()
+        inline = indices is not None and len(indices) <= INLINE_INDICES
+        if indices is not None and not inline:
+            observer.recorder.write_indices(order, indices)
+        observer.recorder.write(
+            EpochBegun,
+            at=self._at,
+            order=order,
+            loader=self._ref,
+            number=self._number,
+            length=self.length,
+            indices=tuple(indices) if inline and indices is not None else None,
+        )
+        if self.length is not None:
+            peers.announce(observer, self._key, self.length)
+        observer.budget.epoch_begun(self)
+        observer.epoch = self
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def __next__(self) -> Any:
+        if self._over:
+            raise StopIteration
+        self._count_steps()
+        if self._enough():
+            if not self._observer.budget.asked_by_next():
+                self._end(cut=True)
+                raise StopIteration
+            self._observer.budget.cut_asking_loop()
+        elif self._batches is not None and self._last_next():
+            self._batches.skip_to_last(self._batches_a_step())
+        try:
+            batch = through(next, self._inner)
+        except StopIteration:
+            self._end(cut=False)
+            raise
+        self._drawn += 1
+        if self._batches is not None:
+            self._observer.loaded_share = self._batches.share
+        return batch
+
+    def _count_steps(self) -> None:
+        steps = self._observer.budget.total_steps
+        self._stepped += steps > self._steps_at_last_batch
+        self._steps_at_last_batch = steps
+
+    def _target(self) -> int:
+        """Return after how many steps, or batches without any, this epoch ends."""
+        budget = self._observer.budget
+        if self.length is None or budget.model_alone:
+            return budget.steps
+        longest = max([self.length, *peers.lengths(self._observer, self._key)])
+        return budget.steps if self.length == longest else max(0, min(self.length, budget.steps - 1))
+
+    def _trains(self) -> bool:
+        return self._observer.budget.backwards > self._backwards_before
+
+    def _enough(self) -> bool:
+        target = self._target()
+        if not self._trains():
+            return self._drawn >= target
+        if self._drawn >= BATCHES_A_STEP * max(target, 1):
+            self._observer.recorder.cut("an epoch", f"no {target} optimiser steps within {self._drawn} batches")
+            return True
+        return self._stepped >= target
+
+    def _last_next(self) -> bool:
+        """Whether the batch that is asked for begins the last step of this epoch."""
+        if self._observer.budget.asked_by_next() or self._observer.budget.model_alone:
+            return False
+        last = self._target() - 1
+        if not self._trains():
+            return self._drawn == last > 0
+        return self._stepped == last > 0 and self._drawn % self._batches_a_step() == 0
+
+    def _batches_a_step(self) -> int:
+        return max(1, round(self._drawn / self._stepped)) if self._stepped else 1
+
+    def completes_epoch(self) -> bool:
+        """Whether an optimiser step taken now is the last one of this epoch."""
+        return not self._over and self._stepped + 1 >= self._target()
+
+    def _end(self, *, cut: bool) -> None:
+        if self._over:
+            return
+        self._over = True
+        observer = self._observer
+        self._count_steps()
+        steps = observer.budget.total_steps - self._steps_before
+        observer.recorder.write(EpochEnded, at=self._at, loader=self._ref, number=self._number, steps=steps, cut=cut)
+        observer.epoch = None
+        observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0)
+
+    def __del__(self) -> None:
+        if not self._over and os.getpid() == self._observer.pulse.pid and not sys.is_finalizing():
+            self._end(cut=True)

@@ -1,0 +1,121 @@
+"""Writes down exceptions that leave the user's code, and whose fault each is."""
+
+import os
+import re
+import sys
+import traceback as tracebacks
+from types import TracebackType
+from typing import Protocol
+
+from ddpdoctor.events import Raised
+from ddpdoctor.harness.child.frames import OURS, UserFrames
+from ddpdoctor.harness.child.passing import passes_on
+from ddpdoctor.harness.child.recorder import Recorder
+from ddpdoctor.place import Place
+
+PEER_GONE = re.compile(
+    r"[Cc]onnection closed by peer|[Cc]onnection reset by peer|[Bb]roken pipe|[Ss]ocket closed|"
+    r"[Cc]onnection was likely closed|closed the connection|Timed out waiting \d+ms for \w+ operation|"
+    r"Application timeout caused pair closure|remote process has exited|NCCL .*remote error|"
+    r"wait timeout after|Read error .*(peer|reset)|writev .*(peer|reset|pipe)",
+)
+"""How gloo, the TCP store and NCCL say that another rank is gone."""
+
+PEER_TYPES = frozenset({"ProcessRaisedException", "ProcessExitedException", "BrokenBarrierError"})
+"""Exceptions that only pass on that a started process has failed."""
+
+LONGEST_MESSAGE = 4000
+
+
+class Spending(Protocol):
+    """What is asked of the budget."""
+
+    @property
+    def spent(self) -> bool:
+        """Whether the training has been ended."""
+
+
+class Failures:
+    """The exceptions of this process."""
+
+    def __init__(self, recorder: Recorder, frames: UserFrames, budget: Spending) -> None:
+        self.usage_error: str | None = None
+        self._recorder = recorder
+        self._frames = frames
+        self._budget = budget
+        self._seen: BaseException | None = None
+
+    @property
+    def left(self) -> bool:
+        """Whether an exception has left the user's code."""
+        return self._seen is not None
+
+    def raised(self, error: BaseException) -> None:
+        """Write an exception that left the user's code; the same one only once, however far it goes."""
+        if error is self._seen:
+            return
+        self._seen = error
+        traceback = error.__traceback__
+        self._recorder.write(
+            Raised,
+            at=self._at(error),
+            type=_name(error),
+            message=self._message(error),
+            ours=is_ours(traceback),
+            caused_by_peer=type(error).__name__ in PEER_TYPES or PEER_GONE.search(str(error)) is not None,
+            missing=self._missing(error),
+            after_cut=self._budget.spent,
+        )
+
+    def _at(self, error: BaseException) -> tuple[Place, tuple[Place, ...]]:
+        place, stack = self._frames.raised(error.__traceback__)
+        if isinstance(error, SyntaxError) and error.filename and error.lineno:
+            path = self._frames.path(error.filename)
+            if path is not None and (path, error.lineno) != place[:2]:
+                return Place(path, error.lineno), (*stack, place) if place.line else stack
+        return place, stack
+
+    def _message(self, error: BaseException) -> str:
+        text = self.usage_error if isinstance(error, SystemExit) and self.usage_error else str(error)
+        return text[:LONGEST_MESSAGE]
+
+    def _missing(self, error: BaseException) -> str | None:
+        """Return the module, file or argument that the script wanted and did not get."""
+        if isinstance(error, ModuleNotFoundError):
+            return error.name
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(error)
+        if isinstance(error, SystemExit):
+            return self.usage_error
+        return None
+
+
+def _name(error: BaseException) -> str:
+    kind = type(error)
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def is_ours(traceback: TracebackType | None) -> bool:
+    """Whether an exception was raised by code of this package's own: its innermost frame is ours and no mere passage.
+
+    A frame that passes a call on to a function without frames (one written in C) is the innermost of that function's
+    exceptions.
+    """
+    innermost = None
+    while traceback is not None:
+        innermost = traceback.tb_frame.f_code
+        traceback = traceback.tb_next
+    return innermost is not None and innermost.co_filename.startswith(OURS) and not passes_on(innermost)
+
+
+def print_without_ours(error: BaseException) -> None:
+    """Print an exception as the interpreter would have, without the frames by which the script was started."""
+    report = tracebacks.TracebackException.from_exception(error)
+    link: tracebacks.TracebackException | None = report
+    while link is not None:
+        kept = [frame for frame in link.stack if not frame.filename.startswith(OURS)]
+        link.stack = tracebacks.StackSummary.from_list(kept or list(link.stack))
+        link = link.__cause__ or link.__context__
+    sys.stderr.write("".join(report.format()))

@@ -1,0 +1,117 @@
+"""The loops of the user's code while they run, so that those around the training can be brought to a natural end.
+
+``source_cut.py`` writes calls of these methods into the heads of the user's loops.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+from ddpdoctor.harness.child.passing import through
+
+
+class Stop(BaseException):
+    """Leaves the user's script when its loops cannot be ended: ``except Exception`` does not catch it."""
+
+
+class Loop:
+    """A loop that is running: ``cut`` once it is to end.
+
+    A ``for`` loop is forgotten when it ends; of a ``while`` loop that is not told, so it keeps its code and lines.
+    """
+
+    __slots__ = ("code", "cut", "first", "last")
+
+    def __init__(self, code: CodeType | None = None, first: int = 0, last: int = 0) -> None:
+        self.cut = False
+        self.code = code
+        self.first = first
+        self.last = last
+
+    def around(self, frame: FrameType) -> bool:
+        """Whether the frame, which is on the stack, is inside this loop of its now."""
+        return self.code is None or (self.code is frame.f_code and self.first <= (frame.f_lineno or 0) <= self.last)
+
+
+class Asking:
+    """A call of ``next`` in the user's code: from which frame, and whether it is ready for the end."""
+
+    __slots__ = ("frame", "ready")
+
+    def __init__(self, frame: FrameType, *, ready: bool) -> None:
+        self.frame = frame
+        self.ready = ready
+
+
+class Rounds:
+    """The running loops of a process, by the frame that runs them."""
+
+    def __init__(self) -> None:
+        self.late = False
+        self.asking: Asking | None = None
+        self._running: dict[int, list[Loop]] = {}
+        self._whiles: dict[tuple[int, CodeType, int], Loop] = {}
+
+    def of(self, iterable: Iterable[Any]) -> Iterator[Any]:
+        """Return the iterator of a ``for`` loop or a comprehension: it ends once the loop is cut."""
+        iterator = through(iter, iterable)
+        return self._each(iterator, self._running.setdefault(id(sys._getframe(1)), []))
+
+    def _each(self, iterator: Iterator[Any], siblings: list[Loop]) -> Iterator[Any]:
+        loop = Loop()
+        siblings.append(loop)
+        try:
+            for item in iterator:
+                yield item
+                if loop.cut:
+                    return
+                if self.late:
+                    self.stop()
+        finally:
+            siblings.remove(loop)
+
+    def again(self, first: int, last: int) -> bool:
+        """Whether a ``while`` loop on these lines of the calling frame may go on to its test."""
+        if self.late:
+            self.stop()
+        frame = sys._getframe(1)
+        key = id(frame), frame.f_code, first
+        loop = self._whiles.get(key)
+        if loop is None:
+            loop = self._whiles[key] = Loop(frame.f_code, first, last)
+            self._running.setdefault(id(frame), []).append(loop)
+        elif loop.cut:
+            del self._whiles[key]
+            self._running[id(frame)].remove(loop)
+            return False
+        return True
+
+    def asks(self, function: Callable[..., Any], ready: bool) -> Callable[..., Any]:
+        """Return ``next`` as the user's code calls it; ``ready`` when an end of the iterator would be caught."""
+        before, frame = self.asking, sys._getframe(1)
+
+        def ask(*arguments: Any) -> Any:
+            self.asking = Asking(frame, ready=ready or len(arguments) > 1)
+            try:
+                return through(function, *arguments)
+            finally:
+                self.asking = before
+
+        return ask
+
+    def stop(self) -> None:
+        """Leave the user's script.
+
+        Raises Stop, once: what its ``finally`` blocks do is not stopped again.
+        """
+        self.late = False
+        raise Stop("the run was cut short")
+
+    def around(self, frame: FrameType | None, until: FrameType | None = None) -> Iterator[Loop]:
+        """Yield the running loops around a frame, innermost first, in the frames inside ``until`` where it is given."""
+        while frame is not None and frame is not until:
+            for loop in reversed(self._running.get(id(frame), ())):
+                if loop.around(frame):
+                    yield loop
+            frame = frame.f_back

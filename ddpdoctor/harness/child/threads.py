@@ -1,0 +1,26 @@
+"""Sees to it that torch works with enough threads for its kernels to be those of an ordinary run."""
+
+from types import ModuleType
+from typing import Any
+
+from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.passing import through
+
+MINIMUM = 2
+"""See :data:`ddpdoctor.model.observe.MINIMUM_THREADS`; the model layer is not imported before a model is wrapped."""
+
+
+def install(observer: Observer, torch: ModuleType) -> None:
+    """Set the number of threads, and keep the script from setting fewer."""
+    torch.set_num_threads(max(MINIMUM, min(torch.get_num_threads(), MINIMUM)))
+
+    def replace(original: Any) -> Any:
+        def set_num_threads(number: Any) -> Any:
+            if isinstance(number, int) and 0 < number < MINIMUM:
+                observer.recorder.substituted(f"torch.set_num_threads({number})", f"{MINIMUM} threads")
+                number = MINIMUM
+            return through(original, number)
+
+        return set_num_threads
+
+    observer.patches.wrap(torch, "set_num_threads", replace)
