@@ -355,6 +355,14 @@ def test_files_that_a_layer_treated_alike_share_a_row(project):
     ]
 
 
+def test_what_a_run_was_like_is_said_of_the_first_layer_it_served(project):
+    probe = RUN.with_(state="failed", reason="it took too long")
+    layers = {"source": CHECKED, "model": RUN, "probe": probe}
+    text = shown(Report(version="1", targets=(Target(path="a.py", layers=layers),), findings=()))
+    assert text.count("redirected") == 1
+    assert text.splitlines()[-2:] == ["probe    failed   it took too long", "                  the same run as model"]
+
+
 def test_a_source_that_was_not_read_is_said_without_a_table(project):
     layers = {"source": LayerState(state="failed", reason="it cannot be read")}
     report = Report(version="1", targets=(Target(path="a.py", layers=layers),), findings=())

@@ -8,21 +8,21 @@ from ddpdoctor.report.summary import plural
 from ddpdoctor.report.table import table
 from ddpdoctor.report.words import Style, printable
 
-LONG = 60
-"""What has more characters is said of one layer only, where it is so of the next one too."""
 PIPE_WIDTH = 110
 """What the table is wrapped to where there is no terminal: its longest line also draws its rule."""
 
 
 def summary_table(report: Report, style: Style) -> str:
-    """Return the table: a row for each layer and state, with the file or how many files it was so for."""
+    """Return the table: a row for each layer and state, with the file or how many files it was so for.
+
+    One run serves several layers: what a reader should know of it is said of the first one.
+    """
     rows: list[tuple[str, ...]] = []
-    said_by: dict[tuple[str, str], str] = {}
+    said_of: dict[tuple[str, tuple[str, ...]], str] = {}
     for layer, state, files in _grouped(report):
-        said = _said(state)
-        first = said_by.setdefault((files, said), layer)
-        again = first != layer and len(said) > LONG
-        rows.append((layer, state.state, files, f"the same as {first}" if again else said))
+        first = said_of.setdefault((files, state.details), layer)
+        details = state.details if first == layer or not state.details else (f"the same run as {first}",)
+        rows.append((layer, state.state, files, _said(state.with_(details=details))))
     headers: tuple[str, ...] = ("layer", "state", "file", "what was done, or why not")
     if len(report.targets) == 1:
         headers, rows = (*headers[:2], headers[3]), [(*row[:2], row[3]) for row in rows]

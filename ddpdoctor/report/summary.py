@@ -50,7 +50,7 @@ def sentence(findings: tuple[Shown, ...], files: int) -> str:
         )
         if number
     ]
-    return f"{line}; by the run {join(states)}." if states else f"{line}."
+    return f"{line}; the run: {', '.join(states)}." if states else f"{line}."
 
 
 def plural(number: int, noun: str) -> str:
