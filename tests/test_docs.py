@@ -137,6 +137,40 @@ def test_the_changelog_names_the_version():
     assert "## [Unreleased]" in text or f"## [{__version__}]" in text
 
 
+# --- the output in the README ---------------------------------------------------------------------------------------
+
+OUTPUT = re.compile(
+    r"(<!-- output: stored by make accept -->\n\n```\n\$ ddpdoctor (.*?)\n)(.*?)(```\n\n<!-- end of output -->\n)", re.S
+)
+
+
+def alike(text: str) -> str:
+    """Return an output without what differs from machine to machine: seconds, and how the run was contained."""
+    return re.sub(r"\d+(\.\d+)? s\b", "n s", text).partition("\n\nlayer ")[0]
+
+
+def test_the_output_in_the_readme_begins_with_what_the_source_shows(command):
+    found = OUTPUT.search(README)
+    assert found, "the README has lost its output"
+    arguments = [argument for argument in found[2].split() if argument != "--probe"]
+    finding = command(*arguments, "--source-only", cwd=ROOT).out.split("\n\n")[0]
+    code = [line for line in finding.splitlines() if not line.startswith("    fix:")]
+    assert found[3].startswith("\n".join(code) + "\n"), "`make accept` stores the output as it is now"
+
+
+@pytest.mark.slow
+def test_the_output_in_the_readme_is_real(command, request):
+    found = OUTPUT.search(README)
+    assert found, "the README has lost its output"
+    result = command(*found[2].split(), cwd=ROOT)
+    assert (result.status, result.err) == (1, "")
+    if request.config.getoption("--accept"):
+        text = README[: found.start()] + found[1] + result.out + found[4] + README[found.end() :]
+        (ROOT / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    else:
+        assert alike(result.out) == alike(found[3]), "`make accept` stores the output as it is now"
+
+
 # --- CONTRIBUTING ---------------------------------------------------------------------------------------------------
 
 
