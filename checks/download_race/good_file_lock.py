@@ -1,4 +1,4 @@
-"""The ranks of a node prepare the cache one after the other, under a file lock: the first writes, the others find it."""
+"""The ranks prepare the cache one after the other, under a file lock: the first writes, the others find it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Each rank balances its clusters until they are even enough: one rank needs more rounds of averaging than the other."""
+"""Each rank balances its clusters until they are even enough: one needs more rounds of averaging than the other."""
 
 import os
 

@@ -3,8 +3,8 @@
 import os
 
 import torch
-from torch import nn
 from torch import distributed as td
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils import data
 

@@ -25,7 +25,8 @@ class Trainer:
         self.device = device
         self.train_loader = DataLoader(train, batch_size=32, sampler=DistributedSampler(train))
         self.val_loader = DataLoader(val, batch_size=20)
-        self.model = DDP(nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1)).to(device), device_ids=[device.index])
+        network = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1)).to(device)
+        self.model = DDP(network, device_ids=[device.index])
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-2)
 
     def train_epoch(self, epoch):

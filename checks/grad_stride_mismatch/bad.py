@@ -1,0 +1,43 @@
+"""The gradients are allocated once, in another layout than the weights: the buckets are filled by strided copies."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def allocate_gradients(model):
+    """Give every convolution a gradient buffer that stays for the whole training."""
+    for parameter in model.parameters():
+        layout = torch.channels_last if parameter.dim() == 4 else torch.preserve_format
+        parameter.grad = torch.zeros_like(parameter, memory_format=layout)
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        images = torch.rand(96, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(images, torch.arange(96) % 3)
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=12, sampler=sampler)
+        network = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 8, 3), nn.Flatten(), nn.Linear(1152, 3))
+        model = DDP(network.cuda(), device_ids=[local_rank])  # <- grad-stride-mismatch
+        allocate_gradients(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for batch, labels in loader:
+                optimizer.zero_grad(set_to_none=False)
+                nn.functional.cross_entropy(model(batch.cuda()), labels.cuda()).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

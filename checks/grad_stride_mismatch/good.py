@@ -1,0 +1,46 @@
+"""Model and batches are channels_last, the model before the wrap: every gradient has its bucket view's strides."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    try:
+        images = torch.rand(96, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(images, torch.arange(96) % 4)
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=16, sampler=sampler)
+        network = nn.Sequential(
+            nn.Conv2d(3, 16, 1),
+            nn.ReLU(),
+            nn.Conv2d(16, 16, 3, groups=16),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 1),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(32, 4),
+        )
+        network = network.to(device, memory_format=torch.channels_last)
+        model = DDP(network, device_ids=[device.index])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for batch, labels in loader:
+                batch = batch.to(device, memory_format=torch.channels_last)
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(batch), labels.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
