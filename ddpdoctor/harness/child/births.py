@@ -78,7 +78,7 @@ def _run(observer: Observer, original: Callable[..., Any], process: Any, *args: 
     _watch_spawned_function(observer, process)
     spawned = getattr(process, "_start_method", None) == "spawn" or ends_as_an_interpreter()
     if spawned:
-        atexit.register(ending.at_exit)
+        atexit.register(ending.at_exit_of_interpreter)
     try:
         return through(original, process, *args, **kwargs)
     finally:

@@ -2,8 +2,10 @@
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.events import Ended
@@ -22,6 +24,7 @@ class Ending:
         self._alive: int | None = None
         self._written = False
         self._pid = os.getpid()
+        self._leave: Callable[[int], Any] = os._exit
         self._exit_at_once()
 
     def came(self, how: str, status: int | None = None, at: tuple[Place, tuple[Place, ...]] | None = None) -> None:
@@ -61,7 +64,7 @@ class Ending:
         observer = self._observer
         observer.recorder.write(
             Ended,
-            at=self._at or observer.frames.here(sys._getframe(1)),
+            at=self._at or observer.frames.here(sys._getframe()),
             how=self._how,
             status=self._status,
             alive=alive_children() if self._alive is None else self._alive,
@@ -69,10 +72,30 @@ class Ending:
         observer.done = True
         observer.pulse.stop()
 
+    def at_exit_of_interpreter(self) -> None:
+        """Write the end, wait for started processes as multiprocessing does at exit, and leave.
+
+        Functions for the exit run last in, first out: this one, registered before any of the script's, runs after
+        them. What would follow, taking torch apart, costs a second of CPU and shows nothing.
+        """
+        if self._pid != os.getpid():
+            return
+        self.at_exit()
+        wait: Callable[[], None] | None = getattr(multiprocessing.util, "_exit_function", None)
+        if wait is None or self._status is None:
+            return
+        wait()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        self._leave(self._status)
+
     def _exit_at_once(self) -> None:
         """Write the end when the script leaves by ``os._exit``, which asks nobody."""
 
         def replace(original: Any) -> Any:
+            self._leave = original
+
             def _exit(status: int) -> Any:
                 if self._observer.trial is None and self._observer.frames.is_user(sys._getframe(1)):
                     self.came("exit", status)

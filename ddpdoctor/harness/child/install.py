@@ -1,6 +1,5 @@
 """Installs all that observes a process, before any of the user's code runs in it."""
 
-import multiprocessing.util  # noqa: F401 - first: what it does at exit (joining children) is to come after what we do
 import os
 import sys
 from types import ModuleType

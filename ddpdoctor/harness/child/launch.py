@@ -27,9 +27,9 @@ class Start(NamedTuple):
 def run(folder: str) -> int:
     """Run the script of a run and return the exit status that it would have had."""
     observer = Observer(folder, rank=_launched_rank())
-    install(observer)
     ending = Ending(observer)
-    atexit.register(ending.at_exit)
+    atexit.register(ending.at_exit_of_interpreter)
+    install(observer)
     try:
         _execute(observer)
     except Stop:
