@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ddpdoctor.condition import AllOf, AnyOf, Atom, Compound, Literal
+from ddpdoctor.condition import Atom, Literal
 from ddpdoctor.events import KINDS, Event, Loop, Norm, ParameterSeen, Within
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
@@ -21,7 +21,6 @@ RECORDS: dict[str, type[Record]] = {
     **{kind.__name__: kind for kind in (Loop, Constant, Symbol, Ref, Either, Unknown)},
 }
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in (Place, Within, Norm, ParameterSeen, Literal, Expression)}
-COMPOUNDS: dict[str, type[Compound]] = {"AllOf": AllOf, "AnyOf": AnyOf}
 
 
 def dumps(event: Event) -> str:
@@ -59,8 +58,6 @@ def encode(value: object) -> Any:
         defaults = value._field_defaults  # type: ignore[attr-defined]
         pairs = zip(value._fields, value, strict=True)  # type: ignore[attr-defined, call-overload]
         return {"is": name, **{field: encode(item) for field, item in pairs if item != defaults.get(field, _ABSENT)}}
-    if isinstance(value, (AllOf, AnyOf)):
-        return {"is": name, "parts": encode(value.parts)}
     if isinstance(value, Atom):
         return {"is": "Atom", "text": value.text, "kind": value.kind}
     if isinstance(value, frozenset):
@@ -86,7 +83,7 @@ def decode(data: Any, atoms: dict[str, Atom]) -> Any:
     if name == "Atom":
         return atoms.setdefault(data["text"], Atom(data["text"], data["kind"]))
     fields = {field: decode(item, atoms) for field, item in data.items() if field != "is"}
-    return (RECORDS.get(name) or COMPOUNDS.get(name) or TUPLES[name])(**fields)
+    return (RECORDS.get(name) or TUPLES[name])(**fields)
 
 
 _ABSENT = object()

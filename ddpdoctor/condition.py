@@ -1,8 +1,8 @@
-"""Under which circumstances an event happens: conjunctions of literals over canonical expressions.
+"""Under which circumstances an event happens: conjunctions of literals over canonical atoms.
 
-A :data:`Condition` is a set of parts that hold together. A part is a :class:`Literal` (an atom that holds
-or does not) or an :class:`AnyOf` (a disjunction that could not be taken apart). A :data:`Formula` is what a
-test in the source says; :func:`assume` adds one to a condition.
+A :data:`Condition` is a set of literals that hold together. A disjunction is an atom of its own, named by its
+definition, so that its negation is exact and costs nothing. A :data:`Formula` is what a test in the source says;
+:func:`assume` adds one to a condition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,16 +17,31 @@ class Atom:
 
     ``kind`` says what decides it: ``rank`` (which rank this is), ``world`` (whether and how the run is
     distributed), ``configuration`` (options the user gives, the same on every rank), ``data`` (values that
-    differ between ranks: losses, batches, clocks, files) or ``other``.
+    differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
+    alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it.
+    ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
-    __slots__ = ("expression", "kind", "line", "text")
+    __slots__ = ("by_default", "definition", "expression", "inside", "kind", "line", "text")
 
-    def __init__(self, text: str, kind: str = "other", expression: Expression | None = None, line: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        kind: str = "other",
+        expression: Expression | None = None,
+        line: int = 0,
+        definition: "frozenset[Condition] | None" = None,
+        by_default: bool | None = None,
+    ) -> None:
         self.text = text
         self.kind = kind
         self.expression = expression
         self.line = line
+        self.definition = definition
+        self.by_default = by_default
+        self.inside: frozenset[Atom] = frozenset(
+            literal.atom for alternative in definition or () for literal in alternative
+        )
 
     def __repr__(self) -> str:
         return self.text
@@ -42,58 +57,22 @@ class Literal(NamedTuple):
         return self.atom.text if self.holds else f"not ({self.atom.text})"
 
 
-class Compound:
-    """A conjunction or disjunction of parts, compared by its parts; ``atoms`` are all atoms in it."""
+class AllOf(NamedTuple):
+    """A conjunction of several literals, as a formula."""
 
-    __slots__ = ("_hash", "atoms", "parts", "weight")
-
-    def __init__(self, parts: "frozenset[Part | AllOf]") -> None:
-        self.parts = parts
-        self.atoms: frozenset[Atom] = frozenset().union(
-            *((part.atom,) if isinstance(part, Literal) else part.atoms for part in parts)
-        )
-        self.weight: int = sum(1 if isinstance(part, Literal) else part.weight for part in parts)
-        self._hash = hash((type(self).__name__, parts))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.parts == other.parts
-
-
-class AllOf(Compound):
-    """A conjunction inside a disjunction."""
-
-    __slots__ = ()
+    parts: frozenset[Literal]
 
     def __str__(self) -> str:
         return " and ".join(sorted(map(str, self.parts)))
 
 
-class AnyOf(Compound):
-    """A disjunction."""
-
-    __slots__ = ("_atom",)
-
-    def stand_in(self) -> Atom:
-        """Return one atom for the whole, where a condition holds too many disjunctions already."""
-        if not hasattr(self, "_atom"):
-            self._atom = Atom(str(self)[:200])
-        return self._atom
-
-    def __str__(self) -> str:
-        return "(" + " or ".join(sorted(map(str, self.parts))) + ")"
-
-
-Part: TypeAlias = Literal | AnyOf
-Condition: TypeAlias = frozenset[Part]
-Formula: TypeAlias = bool | Literal | AllOf | AnyOf
+Condition: TypeAlias = frozenset[Literal]
+Formula: TypeAlias = bool | Literal | AllOf
 
 ALWAYS: Condition = frozenset()
-MAX_DISJUNCTIONS = 6
-MAX_WEIGHT = 24
-"""A disjunction of more literals costs more than it tells: it becomes one atom about which nothing is known."""
+MAX_ALTERNATIVES = 16
+"""A disjunction of more alternatives costs more than it tells: it becomes an atom about which nothing is known."""
+MAX_TEXT = 200
 
 
 def negation(formula: Formula) -> Formula:
@@ -102,46 +81,73 @@ def negation(formula: Formula) -> Formula:
         return not formula
     if isinstance(formula, Literal):
         return Literal(formula.atom, not formula.holds)
-    negated = [negation(part) for part in formula.parts]
-    return any_of(negated) if isinstance(formula, AllOf) else all_of(negated)
+    return any_of(Literal(part.atom, not part.holds) for part in formula.parts)
 
 
 def all_of(formulas: Iterable[Formula]) -> Formula:
     """Return the conjunction of formulas."""
-    parts: set[Part | AllOf] = set()
+    parts: set[Literal] = set()
     for formula in formulas:
         if formula is False:
             return False
-        if isinstance(formula, AllOf):
-            parts |= formula.parts
-        elif not isinstance(formula, bool):
+        if isinstance(formula, Literal):
             parts.add(formula)
+        elif isinstance(formula, AllOf):
+            parts |= formula.parts
+    if any(Literal(part.atom, not part.holds) in parts for part in parts):
+        return False
     if not parts:
         return True
     return next(iter(parts)) if len(parts) == 1 else AllOf(frozenset(parts))
 
 
 def any_of(formulas: Iterable[Formula]) -> Formula:
-    """Return the disjunction of formulas."""
-    parts: set[Part | AllOf] = set()
+    """Return the disjunction of formulas: a literal of the atom that stands for it."""
+    alternatives: set[Condition] = set()
     for formula in formulas:
         if formula is True:
             return True
-        if isinstance(formula, AnyOf):
-            parts |= formula.parts
-        elif not isinstance(formula, bool):
-            parts.add(formula)
-    if not parts:
+        if isinstance(formula, AllOf):
+            alternatives.add(formula.parts)
+        elif isinstance(formula, Literal):
+            if formula.holds and formula.atom.definition is not None:
+                alternatives |= formula.atom.definition
+            else:
+                alternatives.add(frozenset({formula}))
+    kept = {one for one in alternatives if not any(other < one for other in alternatives)}
+    if not kept:
         return False
-    if len(parts) == 1:
-        return next(iter(parts))
-    either = AnyOf(frozenset(parts))
-    return either if either.weight <= MAX_WEIGHT else Literal(Atom(f"{str(either)[:200]}…"), True)
+    if len(kept) == 1:
+        return as_formula(next(iter(kept)))
+    if _exhaustive(kept):
+        return True
+    if len(kept) > MAX_ALTERNATIVES:
+        return Literal(Atom(_text(kept), "other"), True)
+    return Literal(_named(frozenset(kept)), True)
+
+
+def _exhaustive(alternatives: set[Condition]) -> bool:
+    """Whether one of two alternatives must hold: a literal and its negation are among them."""
+    single = {next(iter(one)) for one in alternatives if len(one) == 1}
+    return any(Literal(literal.atom, not literal.holds) in single for literal in single)
+
+
+@lru_cache(maxsize=20_000)
+def _named(definition: frozenset[Condition]) -> Atom:
+    """Return the atom of a disjunction: the same one for the same definition."""
+    return Atom(_text(definition), "any", definition=definition)
+
+
+def _text(alternatives: Iterable[Condition]) -> str:
+    texts = sorted(" and ".join(sorted(map(str, one))) for one in alternatives)
+    return f"({' or '.join(texts)})"[:MAX_TEXT]
 
 
 def as_formula(condition: Condition) -> Formula:
     """Return a condition as the formula that says the same."""
-    return all_of(condition)
+    if len(condition) == 1:
+        return next(iter(condition))
+    return AllOf(condition) if condition else True
 
 
 @lru_cache(maxsize=20_000)
@@ -152,9 +158,9 @@ def assume(condition: Condition, formula: Formula) -> Condition | None:
     """
     if isinstance(formula, bool):
         return condition if formula else None
-    if isinstance(formula, AllOf):
-        return _with(condition, formula.parts)
-    return condition if formula in condition else _with(condition, (formula,))
+    if isinstance(formula, Literal):
+        return condition if formula in condition else _with(condition, (formula,))
+    return condition if formula.parts <= condition else _with(condition, formula.parts)
 
 
 @lru_cache(maxsize=20_000)
@@ -165,55 +171,50 @@ def together(first: Condition, second: Condition) -> Condition | None:
     return first if second <= first else _with(first, second - first)
 
 
-def _with(condition: Condition, added: "Iterable[Part | AllOf]") -> Condition | None:
-    parts: set[Part] = set(condition)
-    disjunctions = [part for part in condition if type(part) is AnyOf]
-    queue: list[Part | AllOf] = list(added)
+def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
+    parts = set(condition)
+    open_ones = [literal.atom for literal in condition if literal.holds and literal.atom.definition is not None]
+    queue = list(added)
     while queue:
-        part = queue.pop()
-        if isinstance(part, Literal):
-            if part in parts:
-                continue
-            if Literal(part.atom, not part.holds) in parts:
-                return None
-            parts.add(part)
-            touched = [other for other in disjunctions if part.atom in other.atoms]
-            for other in touched:
-                disjunctions.remove(other)
-                parts.discard(other)
-            queue += touched
-        elif isinstance(part, AllOf):
-            queue.extend(part.parts)
-        elif part not in parts:
-            left = [option for option in part.parts if not _clashes(parts, option)]
-            if not left:
-                return None
-            if any(_follows(parts, option) for option in left):
-                continue
-            if len(left) == 1:
-                queue.append(left[0])
-            elif len(disjunctions) >= MAX_DISJUNCTIONS:
-                parts.add(Literal(part.stand_in(), True))
+        literal = queue.pop()
+        if literal in parts:
+            continue
+        atom, holds = literal
+        if Literal(atom, not holds) in parts:
+            return None
+        parts.add(literal)
+        if atom.definition is not None:
+            if holds:
+                open_ones.append(atom)
             else:
-                either = part if len(left) == len(part.parts) else AnyOf(frozenset(left))
-                disjunctions.append(either)
-                parts.add(either)
+                queue += [_refused(alternative) for alternative in atom.definition]
+        for one in [one for one in open_ones if one is atom or atom in one.inside]:
+            forced = _forced(parts, one)
+            if forced is None:
+                return None
+            queue += forced
     return frozenset(parts)
 
 
-def _clashes(parts: set[Part], formula: "Part | AllOf") -> bool:
-    """Whether a formula contradicts the literals of a condition."""
-    if isinstance(formula, Literal):
-        return Literal(formula.atom, not formula.holds) in parts
-    clashes = (_clashes(parts, part) for part in formula.parts)
-    return any(clashes) if isinstance(formula, AllOf) else all(clashes)
+def _refused(alternative: Condition) -> Literal:
+    """Return the literal that says that an alternative does not hold."""
+    refused = negation(as_formula(alternative))
+    assert isinstance(refused, Literal)  # what is refused has at least one part, and its parts do not clash
+    return refused
 
 
-def _follows(parts: set[Part], formula: "Part | AllOf") -> bool:
-    """Whether a formula holds where a condition does."""
-    if isinstance(formula, AllOf):
-        return formula.parts <= parts
-    return formula in parts
+def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
+    """Return what follows from a disjunction in a condition; ``None`` when none of its alternatives is left."""
+    assert disjunction.definition is not None
+    left: list[Condition] = []
+    for alternative in disjunction.definition:
+        if alternative <= parts:
+            return ()
+        if not any(Literal(literal.atom, not literal.holds) in parts for literal in alternative):
+            left.append(alternative)
+            if len(left) > 1:
+                return ()
+    return left[0] if left else None
 
 
 def compatible(first: Condition, second: Condition) -> bool:
@@ -221,44 +222,77 @@ def compatible(first: Condition, second: Condition) -> bool:
     return together(first, second) is not None
 
 
-def literals(condition: Iterable[Formula]) -> Iterator[Literal]:
-    """Yield every literal of a condition, those inside disjunctions included."""
-    for part in condition:
-        if isinstance(part, Literal):
-            yield part
-        elif not isinstance(part, bool):
-            yield from literals(part.parts)
+def without_consequences(added: Condition, base: Condition) -> Condition:
+    """Return what was added to a condition without what follows from its disjunctions."""
+    kept = set(added)
+    for literal in added:
+        if literal.atom.definition is not None and literal in kept:
+            alone = assume(base, literal)
+            if alone is not None:
+                kept -= alone - base - {literal}
+    return frozenset(kept)
 
 
-def kinds(condition: Condition) -> frozenset[str]:
-    """Return the kinds of all atoms a condition is made of."""
-    return frozenset(literal.atom.kind for literal in literals(condition))
+def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:
+    """Yield the literals that formulas are made of, those inside disjunctions included."""
+    for formula in formulas:
+        if isinstance(formula, AllOf):
+            yield from literals(formula.parts)
+        elif isinstance(formula, Literal):
+            if formula.atom.definition is None:
+                yield formula
+            else:
+                for alternative in formula.atom.definition:
+                    yield from literals(alternative)
 
 
 def holds_for(formula: Formula, member: Member) -> bool | None:
     """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
     if isinstance(formula, bool):
         return formula
-    if isinstance(formula, Literal):
-        expression = formula.atom.expression
-        value = UNKNOWN if expression is None else evaluate(expression, member)
-        return None if value is UNKNOWN else bool(value) is formula.holds
-    answers = {holds_for(part, member) for part in formula.parts}
-    decided_by = isinstance(formula, AnyOf)
-    if decided_by in answers:
-        return decided_by
-    return None if None in answers else not decided_by
+    if isinstance(formula, AllOf):
+        return _all(holds_for(part, member) for part in formula.parts)
+    atom, holds = formula
+    if atom.definition is not None:
+        answer = _any(_all(holds_for(part, member) for part in alternative) for alternative in atom.definition)
+    else:
+        value = UNKNOWN if atom.expression is None else evaluate(atom.expression, member)
+        answer = None if value is UNKNOWN else bool(value)
+    return None if answer is None else answer is holds
 
 
-def excluded(condition: Condition, world: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return the ranks of a world that certainly do not meet a condition."""
-    return tuple(member for member in world if holds_for(as_formula(condition), member) is False)
+def holds_by_default(formula: Formula) -> bool | None:
+    """Whether a formula holds when the user gives no options; ``None`` when that cannot be told.
+
+    What no option decides (ranks, data, unknown values) is left open.
+    """
+    if isinstance(formula, bool):
+        return formula
+    if isinstance(formula, AllOf):
+        return _all(holds_by_default(part) for part in formula.parts)
+    atom, holds = formula
+    if atom.definition is not None:
+        answer = _any(_all(holds_by_default(part) for part in alternative) for alternative in atom.definition)
+    else:
+        answer = atom.by_default
+    return None if answer is None else answer is holds
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    seen = set(answers)
+    return False if False in seen else None if None in seen else True
+
+
+def _any(answers: Iterable[bool | None]) -> bool | None:
+    seen = set(answers)
+    return True if True in seen else None if None in seen else False
 
 
 def divides_ranks(condition: Condition) -> str | None:
     """Return the first launch world in which only some ranks can meet a condition, or ``None``."""
+    formula = as_formula(condition)
     for name, world in WORLDS.items():
-        left_out = excluded(condition, world)
+        left_out = [member for member in world if holds_for(formula, member) is False]
         if left_out and len(left_out) < len(world):
             return name
     return None

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ddpdoctor import __version__, reader, registry
 from ddpdoctor.check import Check
 from ddpdoctor.checkup import Report, Request, Target, Voice
-from ddpdoctor.events import Event, ModelWrapped, ProcessStarted
+from ddpdoctor.events import Event, ProcessStarted
+from ddpdoctor.facts import replicas
 from ddpdoctor.finding import Fault, Finding, State, not_reached
 from ddpdoctor.layer import CHECKED, MODEL, PROBE, SOURCE, LayerState
 from ddpdoctor.record import Record
@@ -143,7 +144,7 @@ def _held_back(programs: tuple[Predicted, ...], request: Request, *, insisted: b
         return None
     if request.withheld is not None:
         return request.withheld
-    if not any(program.of(ModelWrapped) for program in programs):
+    if not any(replicas(program) for program in programs):
         return "the source wraps no model for data-parallel training"
     return None
 

@@ -24,9 +24,18 @@ def owned(trace: Predicted, duty: str) -> bool:
     return any(duty in event.duties for event in trace.of(FrameworkOwns))
 
 
+DATA_PARALLEL = "torch.nn.parallel.DataParallel"
+"""One process, several GPUs: no rank, no group."""
+
+
 def is_distributed(trace: Predicted) -> bool:
     """Whether the program trains with several processes at all."""
-    return bool(trace.of(GroupInit) or trace.of(ModelWrapped))
+    return bool(trace.of(GroupInit) or replicas(trace))
+
+
+def replicas(trace: Predicted) -> tuple[ModelWrapped, ...]:
+    """Return the wraps that put a replica of the model on every rank."""
+    return tuple(event for event in trace.of(ModelWrapped) if event.how != DATA_PARALLEL)
 
 
 def training_backwards(trace: Predicted) -> dict[Ref, Backward]:

@@ -23,8 +23,14 @@ class Expression(NamedTuple):
 
     def leaves(self) -> frozenset[str]:
         """Return the names of the leaves this expression is made of."""
-        inner = [operand.leaves() for operand in self.operands if isinstance(operand, Expression)]
-        return frozenset().union(*inner) if inner else frozenset({self.operator})
+        if self.operator in LEAVES:
+            return frozenset({self.operator})
+        return frozenset().union(*(operand.leaves() for operand in self.operands if isinstance(operand, Expression)))
+
+
+LEAVES = frozenset(
+    "constant rank local_rank node world_size local_world_size initialized environment environment_has unknown".split()
+)
 
 
 class Member(NamedTuple):

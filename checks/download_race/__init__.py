@@ -3,12 +3,20 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import as_formula, compatible, holds_by_default
 from ddpdoctor.events import Collective, FileUsed
 from ddpdoctor.facts import for_some_ranks_only, is_distributed, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
 
+ATOMIC = frozenset(
+    {
+        "torch.hub.load_state_dict_from_url",
+        "torch.hub.download_url_to_file",
+        "torch.utils.model_zoo.load_url",
+    }
+)
+"""They write a temporary file and rename it when it is whole (torch/hub.py): the worst is a download too many."""
 BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
 
@@ -19,6 +27,8 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     downloads = [event for event in trace.of(FileUsed) if event.op == "download"]
     for event in downloads:
         if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
+            continue
+        if event.by in ATOMIC or holds_by_default(as_formula(event.when)) is False:
             continue
         if "rank" in event.path.taint or _made_before(downloads, event) or _one_rank_goes_first(trace, event):
             continue

@@ -29,6 +29,12 @@ GUESSING = frozenset(
     }
 )
 """Collectives without a tensor of the user's: NCCL must guess the device they run on."""
+MOVES = {
+    "module.cuda": "model.cuda()",
+    "tensor.cuda": ".cuda()",
+    "module.to": 'model.to("cuda")',
+    "tensor.to": '.to("cuda")',
+}
 
 
 def device_is_left_to_chance(trace: Predicted) -> Iterator[Fault]:
@@ -57,17 +63,14 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     uses = [event for event in trace if event.process == init.process and _is_use(event)]
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
     for event in uses:
-        if isinstance(event, DeviceUsed) and event.index is None and not _selected(trace, event):
-            return _fault(
-                event,
-                init,
-                f"{_words(event)} takes the current device, and no rank has selected one: all use GPU 0",
-                Severity.ERROR,
-            )
+        if isinstance(event, DeviceUsed) and event.index is None and not _selects(trace, event):
+            if event.by in MOVES or (event.order > init.order and not event.is_within("try")):
+                message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
+                return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
     for event in uses:
         if isinstance(event, Collective) and event.order > init.order and event.op in GUESSING:
-            if not bound and not _selected(trace, event) and not _device_known(uses, event):
+            if not bound and not _selects(trace, event) and not _device_known(uses, event):
                 return _fault(
                     event, init, f"{event.op}() must guess the device of this rank: none was selected", Severity.WARNING
                 )
@@ -82,8 +85,9 @@ def _is_use(event: Event) -> bool:
     return isinstance(event, (DeviceUsed, ModelWrapped)) or (isinstance(event, Collective) and event.group is None)
 
 
-def _selected(trace: Predicted, event: Event) -> bool:
-    return any(selected.process == event.process for selected in trace.before(event, DeviceSelected))
+def _selects(trace: Predicted, event: Event) -> bool:
+    """Whether the rank selects a device before, be it under an option: then no option's absence is held against it."""
+    return any(one.process == event.process and one.order < event.order for one in trace.of(DeviceSelected))
 
 
 def _device_known(uses: list[Event], event: Event) -> bool:
@@ -96,15 +100,6 @@ def _device_known(uses: list[Event], event: Event) -> bool:
 
 def _by_rank(index: Value | None) -> bool:
     return index is not None and "rank" in index.taint
-
-
-def _words(event: DeviceUsed) -> str:
-    return {
-        "module.cuda": "model.cuda()",
-        "tensor.cuda": ".cuda()",
-        "module.to": '.to("cuda")',
-        "tensor.to": '.to("cuda")',
-    }.get(event.by, event.by)
 
 
 def _fault(event: Event, init: GroupInit, message: str, severity: Severity) -> Fault:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, ModelWrapped, Seeded
-from ddpdoctor.facts import for_some_ranks_only, loaders, owned, training_backwards
+from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
+from ddpdoctor.facts import for_some_ranks_only, loaders, owned, replicas, training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
@@ -24,7 +24,7 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
         event = built.get(loader)
         if event is None or event.sharded_by is not None or for_some_ranks_only(event):
             continue
-        wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process]
+        wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
         if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
             continue
         if not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):

@@ -4,6 +4,7 @@ They are mutable where the program's objects are (attributes, items), so that al
 """
 
 import ast
+import zlib
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -68,7 +69,7 @@ class Opaque(Abstract):
         expression: Expression | None = None,
         parts: tuple[Abstract, ...] = (),
     ) -> None:
-        self.name = name if len(name) < MAX_NAME else f"{name[: MAX_NAME - 20]}…{len(name)}"
+        self.name = name if len(name) < MAX_NAME else f"{name[: MAX_NAME - 20]}…{zlib.crc32(name.encode()):x}"
         self.tags = tags
         self.origin = origin
         self.default = default
@@ -393,4 +394,8 @@ def text(value: Abstract) -> str:
         return "(" + " | ".join(sorted(text(option)[:40] for _, option in value.options)) + ")"
     if isinstance(value, (Function, Class)):
         return value.name
+    if isinstance(value, Items):
+        return f"[{', '.join(text(item)[:40] for item in value.items[:8])}{', …' if value.open else ''}]"
+    if isinstance(value, Table):
+        return f"{{{', '.join(str(key) for key in list(value.cells)[:8])}}}"
     return f"{type(value).__name__}@{id(value):x}"

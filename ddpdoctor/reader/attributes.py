@@ -27,6 +27,7 @@ from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import Expression
 
 
 def get_attribute(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abstract:
@@ -146,7 +147,13 @@ def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstr
     path = canonical(f"{value.path}.{name}")
     if path in ("sys.argv", "sys.platform", "os.name"):
         return Opaque(path, origin="configuration")
+    leaf = _MPI_LEAVES.get(path)
+    if leaf is not None:
+        return Opaque(path, frozenset({"rank" if leaf == "rank" else "world"}), expression=Expression(leaf))
     return External(path)
+
+
+_MPI_LEAVES = {"mpi4py.MPI.COMM_WORLD.rank": "rank", "mpi4py.MPI.COMM_WORLD.size": "world_size"}
 
 
 def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:

@@ -6,7 +6,7 @@ ones' conditions: one pass over the program suffices, and nothing is ever copied
 
 from collections.abc import Hashable, Iterable
 
-from ddpdoctor.condition import AllOf, Condition, Literal, as_formula, assume, negation, together
+from ddpdoctor.condition import Condition, as_formula, assume, negation, together, without_consequences
 from ddpdoctor.reader.abstract import Abstract, Cells, Choice, Known, Opaque
 
 MAX_WRITES = 8
@@ -42,15 +42,10 @@ def read(cell: list[tuple[Condition, Abstract]], when: Condition) -> Abstract:
             found.append((rest - when, value))
             break
         found.append((both - when, value))
-        rest = assume(rest, negation(_conjunction(both - rest)))
+        rest = assume(rest, negation(as_formula(without_consequences(both - rest, rest))))
     if not found:
         return cell[-1][1]
     return choice(found)
-
-
-def _conjunction(condition: Condition) -> "Literal | AllOf":
-    formula = as_formula(condition)
-    return formula if isinstance(formula, Literal) else AllOf(condition)
 
 
 def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
@@ -101,6 +96,6 @@ def _either(first: Condition, second: Condition) -> Condition | None:
     left, right = first - second, second - first
     if len(left) == 1 and len(right) == 1:
         (one,), (other,) = left, right
-        if isinstance(one, Literal) and isinstance(other, Literal) and negation(one) == other:
+        if negation(one) == other:
             return first & second
     return None

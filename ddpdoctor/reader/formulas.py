@@ -4,7 +4,6 @@ import ast
 
 from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
 from ddpdoctor.reader.abstract import (
-    NO_TAGS,
     Abstract,
     Bound,
     Choice,
@@ -76,9 +75,12 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
         return True
     if isinstance(value, Made) and value.path in ALWAYS_TRUE:
         return True
+    default = by_default(value)
+    usual = bool(default.value) if isinstance(default, Known) else None
     if isinstance(value, Opaque) and value.expression is not None:
-        return atomic(walk, value.name, Expression("bool", (value.expression,)), value.tags, node)
-    return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node)
+        expression = Expression("bool", (value.expression,))
+        return walk.literal(value.name, kind_of(value.tags, "other", expression), expression, node, usual)
+    return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node, usual)
 
 
 ALWAYS_TRUE = frozenset(
@@ -107,11 +109,11 @@ def kind_of(tags: Tags, origin: str = "other", expression: Expression | None = N
     return "world" if "world" in tags else "other"
 
 
-def atomic(walk: Walk, name: str, expression: Expression | None, tags: Tags, node: ast.AST | None) -> Formula:
-    """Return the literal of an expression that ranks work out, or its value where that is a constant."""
-    if expression is not None and expression.leaves() <= {"constant"}:
-        return walk.literal(name, "other", None, node)
-    return walk.literal(name, kind_of(tags, "other", expression), expression, node)
+def by_default(value: Abstract) -> Abstract:
+    """Return what an option is when it is not given; any other value as it is."""
+    if isinstance(value, Opaque) and value.default is not None:
+        return value.default
+    return value
 
 
 def compare(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, node: ast.AST) -> Formula:
@@ -170,9 +172,9 @@ MAY_BE_NONE = frozenset({"re.match", "re.search", "dict.get", "shutil.which", "o
 
 
 def _computed(left: Abstract, operator: ast.cmpop, right: Abstract) -> bool | None:
-    if not isinstance(left, Known) or not isinstance(right, Known):
+    one, other = _plain(left), _plain(right)
+    if one is NOT_PLAIN or other is NOT_PLAIN:
         return None
-    one, other = left.value, right.value
     try:
         if isinstance(operator, (ast.Eq, ast.Is)):
             return bool(one == other)
@@ -180,9 +182,23 @@ def _computed(left: Abstract, operator: ast.cmpop, right: Abstract) -> bool | No
             return bool(one < other)  # type: ignore[operator]
         if isinstance(operator, ast.LtE):
             return bool(one <= other)  # type: ignore[operator]
+        if isinstance(operator, ast.In):
+            return bool(one in other)  # type: ignore[operator]
     except TypeError:
         return None
     return None
+
+
+def _plain(value: Abstract) -> object:
+    """Return the constant that a value is, a tuple for a list of constants, or a mark that it is none."""
+    if isinstance(value, Known):
+        return value.value
+    if isinstance(value, Items) and not value.open and all(isinstance(item, Known) for item in value.items):
+        return tuple(known(item) for item in value.items)
+    return NOT_PLAIN
+
+
+NOT_PLAIN = object()
 
 
 def number(value: Abstract) -> Expression | None:
@@ -207,14 +223,17 @@ def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract
     if isinstance(operator, (ast.Eq, ast.Is)) and text(right) < text(left):
         left, right = right, left
     name = f"{text(left)} {sign} {text(right)}"
+    usual = _computed(by_default(left), operator, by_default(right))
     expressions = [_decided(left, right), _decided(right, left)]
     tags = left.tags | right.tags
     origins = {getattr(value, "origin", "other") for value in (left, right)}
     if None not in expressions and any(_varies(expression) for expression in expressions):
-        return atomic(walk, name, Expression("==" if sign == "is" else sign, tuple(expressions)), tags, node)
+        expression = Expression("==" if sign == "is" else sign, tuple(expressions))
+        return walk.literal(name, kind_of(tags, "other", expression), expression, node, usual)
     if is_rank(left) or is_rank(right):
-        return walk.literal(name, "rank", None, node)
-    return walk.literal(name, kind_of(tags, "configuration" if "configuration" in origins else "other"), None, node)
+        return walk.literal(name, "rank", None, node, usual)
+    origin = "configuration" if "configuration" in origins else "other"
+    return walk.literal(name, kind_of(tags, origin), None, node, usual)
 
 
 def _varies(expression: Expression | None) -> bool:
@@ -270,6 +289,3 @@ def boolean(formula: Formula) -> Abstract:
 def is_about(formula: Formula, kind: str) -> bool:
     """Whether any atom of a formula is of a kind."""
     return any(literal.atom.kind == kind for literal in literals([formula]))
-
-
-__all__ = ["NO_TAGS", "atomic", "boolean", "compare", "is_about", "is_rank", "kind_of", "number", "test", "truth_of"]

@@ -28,8 +28,9 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.places import header
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import Ref
+from ddpdoctor.value import Ref, Value
 from ddpdoctor.world import Expression
 
 MAX_UNROLLED = 4
@@ -55,7 +56,7 @@ def run_for(walk: Walk, node: "ast.For | ast.AsyncFor", frame: Frame) -> None:
 def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
     """``while``: its body runs under its condition; ``while True`` ends where a break is."""
     before, outer = walk.path, walk.loops
-    loop = Loop(place=walk.header(node), kind="while")
+    loop = Loop(place=header(walk.place(node), None), kind="while")
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
     formula = walk.test(node.test, frame)
@@ -119,7 +120,9 @@ def _rounds_over(
         _rounds_of_generator(walk, node, iterated, frame, body, kind)
         return
     loaders = loaders_in(iterated)
-    place = walk.header(node) if isinstance(node, (ast.For, ast.AsyncFor)) else walk.place(node)
+    place = walk.place(node)
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        place = header(place, walk.place(node.iter))
     loop = Loop(place=place, kind=kind, loaders=loaders, rounds=_bound(iterated))
     for loader in loaders:
         walk.emit(EpochBegun, node, place=place, loader=loader)
@@ -181,7 +184,7 @@ def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
     return [tag for tag in tags if isinstance(tag, tuple) and tag[0] == name]
 
 
-def _bound(value: Abstract) -> "object":
+def _bound(value: Abstract) -> Value | None:
     """Return how many rounds a loop over a value has, where it says so."""
     if isinstance(value, Made):
         if value.path == "builtins.range" and value.args:

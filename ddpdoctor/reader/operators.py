@@ -29,7 +29,9 @@ MAX_PAIRS = 8
 def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
     """Return the value of a binary operation."""
     if isinstance(left, Choice) and isinstance(right, Choice) and len(left.options) * len(right.options) > MAX_PAIRS:
-        return Opaque(f"{text(left)} {type(op).__name__} {text(right)}", left.tags | right.tags)
+        sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
+        expression = _combined(sign, _common(left), _common(right))
+        return Opaque(f"{text(left)} {sign} {text(right)}", left.tags | right.tags, expression=expression)
     if isinstance(left, Choice):
         return choice((when, binary(option, op, right)) for when, option in options(left))
     if isinstance(right, Choice):
@@ -105,6 +107,15 @@ def _combined(sign: str, left: Expression | None, right: Expression | None) -> E
 
 
 _KEPT = frozenset({"+", "-", "*", "//", "/", "%"})
+
+
+def _common(value: Choice) -> Expression | None:
+    """Return the kind of rank that every option of a choice is, or ``None`` where one is none."""
+    leaves = [_leaves(number(option)) for _, option in options(value)]
+    if not all(one & {"rank", "local_rank", "environment"} for one in leaves):
+        return None
+    local = all(one <= {"local_rank", "constant"} for one in leaves)
+    return Expression("local_rank" if local else "rank")
 
 
 def _as_node(sign: str, expression: Expression) -> Expression:

@@ -220,6 +220,13 @@ class Project:
                 self._listings[folder] = frozenset()
         return self._listings[folder]
 
+    def text(self, file: str) -> str:
+        """Return the text of a file that was parsed."""
+        for module in (self.main, *self._by_file.values()):
+            if module.source is not None and module.source.file == file:
+                return module.source.text
+        return ""
+
     def absolute(self, importer: Module, level: int, name: str | None) -> str | None:
         """Return the dotted name that a relative import means in a module, or ``None`` when it leaves the project."""
         if importer is self.main:

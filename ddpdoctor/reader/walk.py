@@ -11,6 +11,7 @@ from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Made, Object, Opaque, Tags
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Module, Project
 from ddpdoctor.reader.source import SourceFault
 from ddpdoctor.reader.syntax import Syntax
@@ -113,8 +114,7 @@ class Walk:
         self._deadline = time.monotonic() + seconds
         self._atoms: dict[str, Atom] = {}
         self._created: dict[tuple[object, ...], int] = {}
-        self._places: dict[tuple[str, ast.AST], Place] = {}
-        self._lines: dict[str, list[str]] = {}
+        self._places = Places(project)
 
     # --- running -----------------------------------------------------------------------------------------------
 
@@ -185,50 +185,7 @@ class Walk:
 
     def place(self, node: ast.AST) -> Place:
         """Return where a node stands, in the file that is being interpreted."""
-        key = (self.file, node)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = self._place(node)
-        return place
-
-    def _place(self, node: ast.AST) -> Place:
-        line = getattr(node, "lineno", 1)
-        end_line = getattr(node, "end_lineno", None) or line
-        column = getattr(node, "col_offset", 0)
-        end_column = getattr(node, "end_col_offset", None) or column
-        cells = self._cells()
-        if cells is not None:
-            cell, first = cells[line - 1]
-            last = cells[min(end_line, len(cells)) - 1][1]
-            return Place(self.file, first, self._column(line, column), last, self._column(end_line, end_column), cell)
-        return Place(self.file, line, self._column(line, column), end_line, self._column(end_line, end_column))
-
-    def _cells(self) -> tuple[tuple[int, int], ...] | None:
-        """Return where the lines of the present file come from, if it is a notebook."""
-        source = self.project.main.source
-        return source.cells if source is not None and self.file == source.file else None
-
-    def _column(self, line: int, offset: int) -> int:
-        """Return the column, from 1 and in characters, of an offset in UTF-8 bytes."""
-        if self.file not in self._lines:
-            module = next(
-                (module for module in self.project.modules.values() if module and module.file == self.file), None
-            )
-            source = module.source if module else None
-            text = source.text if source else ""
-            self._lines[self.file] = [] if text.isascii() else text.splitlines()
-        lines = self._lines[self.file]
-        if line > len(lines):
-            return offset + 1
-        return len(lines[line - 1].encode()[:offset].decode(errors="ignore")) + 1
-
-    def header(self, node: "ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith") -> Place:
-        """Return the place of a compound statement's first part, without its body."""
-        place = self.place(node)
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            last = self.place(node.iter)
-            return place._replace(end_line=last.end_line, end_column=last.end_column)
-        return place._replace(end_line=place.line, end_column=0)
+        return self._places.of(node, self.file)
 
     def ref(self, type_: str, node: ast.AST) -> Ref:
         """Return the reference of an object that is created now."""
@@ -284,20 +241,20 @@ class Walk:
         if refs:
             self.emit(Unfollowed, node, call=call, objects=refs)
 
-    def atom(
-        self, text: str, kind: str = "other", expression: Expression | None = None, node: ast.AST | None = None
-    ) -> Atom:
-        """Return the atom of a canonical text; the first to ask for it decides its kind."""
+    def literal(
+        self,
+        text: str,
+        kind: str = "other",
+        expression: Expression | None = None,
+        node: ast.AST | None = None,
+        by_default: bool | None = None,
+    ) -> Literal:
+        """Return the literal that the atom of a canonical text holds; who asks first decides what the atom is."""
         atom = self._atoms.get(text)
         if atom is None:
-            atom = self._atoms[text] = Atom(text, kind, expression, getattr(node, "lineno", 0))
-        return atom
-
-    def literal(
-        self, text: str, kind: str = "other", expression: Expression | None = None, node: ast.AST | None = None
-    ) -> Literal:
-        """Return the literal that the atom of a text holds."""
-        return Literal(self.atom(text, kind, expression, node), True)
+            line = getattr(node, "lineno", 0)
+            atom = self._atoms[text] = Atom(text, kind, expression, line, by_default=by_default)
+        return Literal(atom, True)
 
     def assuming(self, formula: Formula) -> Condition | None:
         """Return the present condition with a formula added, or ``None`` when that cannot be."""

@@ -39,7 +39,9 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         batch_size=lower_optional(given["batch_size"]),
         workers=lower_optional(given["num_workers"]),
         persistent_workers=lower_optional(call.kwargs.get("persistent_workers")),
-        distributed_samplers=tuple(dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))),
+        distributed_samplers=tuple(
+            dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))
+        ),
         sharded_by=_sharded_by(walk, call, given),
     )
     return made

@@ -121,7 +121,29 @@ def _default_backend(walk: Walk, call: Call) -> Abstract:
     return Opaque("the device's backend", frozenset({"world"}))
 
 
+def _mpi_rank(walk: Walk, call: Call) -> Abstract:
+    return _leaf("MPI rank", "rank", rank=True)
+
+
+def _mpi_size(walk: Walk, call: Call) -> Abstract:
+    return _leaf("MPI size", "world_size", rank=False)
+
+
+_COMMUNICATORS = ("mpi4py.MPI.COMM_WORLD",)
+_MPI_COLLECTIVES = (
+    "bcast Bcast allreduce Allreduce allgather Allgather gather Gather reduce Reduce scatter Scatter".split()
+)
+
+
+def _mpi_collective(walk: Walk, call: Call) -> Abstract:
+    """Return what a collective of MPI gives: the same on every rank. It is no collective of the process group."""
+    return Opaque(call.path, frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+
+
 FUNCTIONS = {
+    **{f"{name}.Get_rank": _mpi_rank for name in _COMMUNICATORS},
+    **{f"{name}.Get_size": _mpi_size for name in _COMMUNICATORS},
+    **{f"{name}.{op}": _mpi_collective for name in _COMMUNICATORS for op in _MPI_COLLECTIVES},
     "torch.distributed.init_process_group": _init,
     "deepspeed.init_distributed": _init,
     "torch.distributed.destroy_process_group": _destroy,
