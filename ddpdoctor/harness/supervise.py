@@ -88,6 +88,8 @@ class Supervisor:
         if self._a_rank_failed():
             self._failed_at = self._failed_at or now
             return self._ending("failed") if now - self._failed_at >= GRACE_SECONDS else None
+        if self._all_is_said(now):
+            return self._ending("finished")
         if self._every_rank_ended():
             self._ended_at = self._ended_at or now
             return self._ending("finished") if now - self._ended_at >= STRAGGLER_SECONDS else None
@@ -104,6 +106,14 @@ class Supervisor:
         if any(self._statuses.values()):
             return True
         return any(trail.raised or (trail.ended and trail.ended.status) for trail in self._watch.trails.values())
+
+    def _all_is_said(self, now: float) -> bool:
+        """Whether what is left of the run is the interpreters' clearing up: with torch that takes a second or two."""
+        expected = self._plan.ranks if self._plan.style == "torchrun" else 1
+        if len(self._watch.trails) < expected or not self._watch.all_said_their_end():
+            return False
+        self._watch.measure(now)  # what was started a moment ago
+        return self._watch.all_said_their_end()
 
     def _every_rank_ended(self) -> bool:
         """Whether all that the parent started has ended, and all ranks that were started from there."""

@@ -10,6 +10,9 @@ from ddpdoctor.harness.run_folder import read_statuses
 from ddpdoctor.harness.trail import Trail
 from ddpdoctor.harness.translation import Translation
 
+FIRST_PROCESS = 1
+"""In a namespace of its own, the process of ours that starts the others."""
+
 
 class Watch:
     """The processes of one run, all of which descend from its guardian.
@@ -70,6 +73,14 @@ class Watch:
         """Return for how long the processes that are no ranks have done nothing."""
         trails: Iterable[Trail] = (trail for trail in self.trails.values() if trail.rank is None and not trail.over)
         return min((trail.still(now) for trail in (*trails, *self._strangers.values())), default=float("inf"))
+
+    def all_said_their_end(self) -> bool:
+        """Whether every process of the run has written its end, and only has the interpreter's clearing up before it.
+
+        False where it cannot be told whether there are processes that have said nothing yet.
+        """
+        silent = self._strangers.keys() - {FIRST_PROCESS}
+        return self._namespaced and not silent and all(trail.ended for trail in self.trails.values())
 
     def ranks(self) -> Iterator[tuple[int, Trail]]:
         """Yield the ranks with their processes, the last one that took a rank's number."""
