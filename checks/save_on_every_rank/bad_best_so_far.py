@@ -1,4 +1,4 @@
-"""All ranks agree on the best epoch, and a helper two calls down writes its weights on all of them."""
+"""All ranks agree on the best epoch, and a function two calls down writes its weights on all of them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Every rank but the first returns before the save, in a helper two calls down that also works without a group."""
+"""Every rank but the first returns before the save, two calls down, in a function that also works without a group."""
 
 import os
 

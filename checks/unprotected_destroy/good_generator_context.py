@@ -1,6 +1,7 @@
 """A generator context manager whose finally block runs when the body raises; spawned ranks enter it one call deep."""
 
 import contextlib
+import os
 
 import torch
 import torch.distributed as dist
@@ -40,7 +41,8 @@ def worker(rank, world_size, url):
         fit(device)
 
 
-def main(url="tcp://127.0.0.1:29562"):
+def main():
+    url = os.environ.get("DIST_URL", "tcp://127.0.0.1:29562")
     world_size = torch.cuda.device_count()
     mp.spawn(worker, args=(world_size, url), nprocs=world_size)
 

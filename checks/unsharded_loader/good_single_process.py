@@ -1,4 +1,4 @@
-"""One process on one GPU: torch.distributed is imported for its reduce helper, and there is nothing to shard."""
+"""One process on one GPU: torch.distributed is imported for a function that averages, and there is nothing to shard."""
 
 import torch
 import torch.distributed as dist
