@@ -15,6 +15,7 @@ lint:
 
 types:
 	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy checks/*/__init__.py
 
 docs:
 	$(PYTHON) -m pytest -q tests/test_docs.py

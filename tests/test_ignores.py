@@ -1,5 +1,6 @@
 """Ignore comments and configured ignores: what they take away, and what is said of those that take nothing away."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,9 +110,7 @@ def test_a_comment_in_another_file_of_the_project_counts(checked, project):
 def test_in_a_notebook_a_comment_holds_for_its_cell(checked, project):
     cells = [["# prose"], ["%time\n", "f()  # ddpdoctor: ignore[hang]\n"], ["f()\n", "f()\n"]]
     kinds = ["markdown", "code", "code"]
-    text = __import__("json").dumps(
-        {"cells": [{"cell_type": k, "source": s} for k, s in zip(kinds, cells, strict=True)]}
-    )
+    text = json.dumps({"cells": [{"cell_type": k, "source": s} for k, s in zip(kinds, cells, strict=True)]})
     book = checked(text, "book.ipynb")
 
     def finding(cell: int) -> Finding:
@@ -234,3 +233,42 @@ def test_a_configured_ignore_that_ignores_nothing_in_the_whole_project_is_report
 
 def test_a_configured_ignore_is_not_judged_by_a_part_of_the_project(checked, configured):
     assert checked("a = 1\n").sift(configuration=configured, layers={"source"}) == []
+
+
+# --- with the real engine and checks --------------------------------------------------------------------------------
+
+ARGUMENT = """\
+import argparse
+import torch.distributed as dist
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int)
+dist.init_process_group("gloo", rank=parser.parse_args().local_rank)
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture
+def command_sees(command, project: Path):
+    def run(*arguments: str) -> list[str]:
+        done = command("check", "--source-only", "--format", "json", *arguments, cwd=project)
+        assert done.err == ""
+        return [finding["check"] for finding in json.loads(done.out)["findings"]]
+
+    return run
+
+
+def test_the_command_heeds_a_comment(command_sees, project):
+    (project / "train.py").write_text(ARGUMENT)
+    assert "local-rank-argument" in command_sees("train.py")
+    (project / "train.py").write_text(ARGUMENT.replace("int)", "int)  # ddpdoctor: ignore[local-rank-argument]"))
+    assert not {"local-rank-argument", "unused-ignore"} & set(command_sees("train.py"))
+
+
+def test_the_command_heeds_the_configuration_and_says_what_it_need_not_ignore(command_sees, project):
+    (project / "pyproject.toml").write_text('[tool.ddpdoctor]\nignore = ["local-rank-argument"]\n')
+    (project / "train.py").write_text(ARGUMENT)
+    assert not {"local-rank-argument", "unused-ignore"} & set(command_sees("."))
+    (project / "train.py").write_text("print('nothing to ignore')\n")
+    assert command_sees(".") == ["unused-ignore"]
+    assert command_sees("train.py") == []
+    assert command_sees(".", "--ignore", "local-rank-argument") == []
