@@ -340,7 +340,7 @@ class OptimizerStep(Event):
 
 
 class Collective(Event):
-    """P O: a collective operation is called.
+    """P O: a collective operation is called; ``device`` is what a barrier's ``device_ids`` name.
 
     ``origin`` is ``user``, ``reducer`` (DDP's gradients), ``buffers`` (DDP's broadcast of buffers), ``wrap`` (DDP's
     constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: ``sequence``
@@ -350,6 +350,7 @@ class Collective(Event):
     op: str
     origin: str = "user"
     group: Value | None = None
+    device: Value | None = None
     sequence: int = -1
     shapes: tuple[tuple[int, ...], ...] = ()
     dtype: str = ""

@@ -94,6 +94,15 @@ def reaching(condition: Condition, world: tuple[Member, ...]) -> frozenset[Membe
     return frozenset(member for member in world if holds_for(formula, member) is not False)
 
 
+def excludes(first: Condition, second: Condition) -> bool:
+    """Whether no rank meets both of two conditions, in some launch world in which some rank meets each."""
+    for world in WORLDS.values():
+        here, there = reaching(first, world), reaching(second, world)
+        if here and there and not here & there:
+            return True
+    return False
+
+
 def completed_by(event: Collective, other: Collective) -> bool:
     """Whether the ranks that do not reach a collective reach another one instead, as the two arms of a test do."""
     for world in WORLDS.values():

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, compatible, holds_by_default
+from ddpdoctor.condition import as_formula, holds_by_default
 from ddpdoctor.events import Collective, FileUsed
-from ddpdoctor.facts import for_some_ranks_only, is_distributed, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import excludes, for_some_ranks_only, is_distributed, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
 
@@ -56,7 +56,7 @@ def _one_rank_goes_first(trace: Predicted, event: FileUsed) -> bool:
     barriers = [one for one in trace.of(Collective) if one.op in BARRIERS and one.process == event.process]
     before = [one for one in barriers if one.order < event.order and for_some_ranks_only(one)]
     after = [one for one in barriers if one.order > event.order and for_some_ranks_only(one)]
-    return any(not compatible(first.when, second.when) for first in before for second in after)
+    return any(excludes(first.when, second.when) for first in before for second in after)
 
 
 CHECK = Check(

@@ -69,7 +69,7 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
                 return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
     for event in uses:
-        if isinstance(event, Collective) and event.order > init.order and event.op in GUESSING:
+        if isinstance(event, Collective) and event.order > init.order and _must_guess(event):
             if not bound and not _selects(trace, event) and not _device_known(uses, event):
                 return _fault(
                     event, init, f"{event.op}() must guess the device of this rank: none was selected", Severity.WARNING
@@ -83,6 +83,10 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
 
 def _is_use(event: Event) -> bool:
     return isinstance(event, (DeviceUsed, ModelWrapped)) or (isinstance(event, Collective) and event.group is None)
+
+
+def _must_guess(event: Collective) -> bool:
+    return event.op in GUESSING and event.device is None
 
 
 def _selects(trace: Predicted, event: Event) -> bool:

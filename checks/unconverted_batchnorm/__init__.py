@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import LoaderBuilt, ModelWrapped, Norm
+from ddpdoctor.events import LoaderBuilt, ModelWrapped, Norm, SyncBatchNormConverted
 from ddpdoctor.facts import training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Constant
+from ddpdoctor.value import Constant, alternatives
 
 FEW_SAMPLES = 16
 """Below so many samples a rank and step the statistics are too noisy to be left unsynchronised: a warning."""
@@ -19,8 +19,14 @@ def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
     smallest = _smallest_batch(trace)
     for event in trace.of(ModelWrapped):
         trained = [norm for norm in event.norms if norm.trained]
-        if trained:
+        if trained and not _converted_anyhow(trace, event):
             yield _fault(event, trained, smallest)
+
+
+def _converted_anyhow(trace: Predicted, event: ModelWrapped) -> bool:
+    """Whether something converts the model after all, too late as that may be."""
+    models = {event.wrapper, *(value for _, value in alternatives(event.model))}
+    return any(value in models for one in trace.of(SyncBatchNormConverted) for _, value in alternatives(one.model))
 
 
 def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault:

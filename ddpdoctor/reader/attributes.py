@@ -48,7 +48,9 @@ def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
     if name == "__dict__":
         return Table(value.attributes)
     if value.inner is not None:
-        return get_attribute(walk, value.inner, name, node)
+        inherited = get_attribute(walk, value.inner, name, node)
+        method = isinstance(inherited, Attribute) and inherited.receiver is value.inner
+        return Attribute(value, name) if method else inherited
     fallback = class_attribute(walk, value.cls, "__getattr__")
     if isinstance(fallback, Function):
         result = walk.call_with(Bound(fallback, value), Known(name), node=node)

@@ -24,7 +24,7 @@ from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.library import called_model, class_model, function_model, method_model
-from ddpdoctor.reader.library.modules import call_module, is_module
+from ddpdoctor.reader.library.modules import call_module, entered, is_module, wrapped_by
 from ddpdoctor.reader.walk import Call, Walk
 
 
@@ -39,7 +39,11 @@ def _function(walk: Walk, callee: Function, call: Call) -> Abstract:
 
 
 def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
-    return call_function(walk, callee.function, call.with_first(callee.receiver))
+    receiver = callee.receiver
+    bound = call.with_first(receiver)
+    if isinstance(receiver, Object) and walk.in_forward == 0 and is_module(receiver) and wrapped_by(walk, receiver):
+        return entered(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
+    return call_function(walk, callee.function, bound)
 
 
 def _partial(walk: Walk, callee: Partial, call: Call) -> Abstract:
@@ -78,7 +82,8 @@ def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
     receiver = callee.receiver
     if isinstance(receiver, Super):
         return _through_super(walk, receiver, callee.name, call)
-    path = receiver.path if isinstance(receiver, Made) else ""
+    made = receiver.inner if isinstance(receiver, Object) else receiver
+    path = made.path if isinstance(made, Made) else ""
     call = call._replace(path=f"{path}.{callee.name}", receiver=receiver)
     model = method_model(path, callee.name)
     found = model(walk, call) if model is not None else None

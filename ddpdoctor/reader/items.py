@@ -23,8 +23,9 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.environment import read_variable, write_variable
-from ddpdoctor.reader.formulas import is_rank
+from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.names import hinted
+from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.walk import Walk
 
 
@@ -36,6 +37,8 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
         return _over(walk, key, lambda option: get_item(walk, holder, option, node))
     if isinstance(holder, External) and holder.path == "os.environ":
         return read_variable(walk, key, None, node)
+    if isinstance(holder, External) and holder.path.endswith(".__dict__"):
+        return _of_module_dict(holder, key)
     if isinstance(holder, Items):
         return _of_items(holder, key)
     if isinstance(holder, Table):
@@ -59,6 +62,14 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
     if isinstance(holder, Known) and isinstance(key, Known):
         return _of_known(holder.value, key.value)
     return _unknown_item(holder, key)
+
+
+def _of_module_dict(holder: External, key: Abstract) -> Abstract:
+    """Return ``module.__dict__[name]``: an option counts as its default."""
+    name = known(by_default(key))
+    if isinstance(name, str):
+        return External(canonical(f"{holder.path.removesuffix('.__dict__')}.{name}"))
+    return Opaque(f"{holder.path}[{text(key)}]", key.tags)
 
 
 def _listed(holder: Made) -> list[Abstract]:

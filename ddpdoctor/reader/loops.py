@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.condition import Condition, together
 from ddpdoctor.events import EpochBegun, Loop
 from ddpdoctor.reader.abstract import (
+    NONE,
     Abstract,
     Choice,
     Class,
@@ -26,6 +27,7 @@ from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
+from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.places import header
@@ -126,9 +128,25 @@ def _rounds_over(
     loop = Loop(place=place, kind=kind, loaders=loaders, rounds=_bound(iterated))
     for loader in loaders:
         walk.emit(EpochBegun, node, place=place, loader=loader)
+    _run_samplers(walk, iterated, node, frame)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
     body(item_of(walk, iterated, node, loop))
+
+
+def _run_samplers(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -> None:
+    """Run the ``__iter__`` of the script's own samplers, as making a loader's iterator does."""
+    made = iterated.args[0] if isinstance(iterated, Made) and iterated.path in PASSING and iterated.args else iterated
+    loader = made.inner if isinstance(made, Object) else made
+    if not isinstance(loader, Made) or loader.path != LOADER:
+        return
+    for name, position in (("sampler", 3), ("batch_sampler", 4)):
+        for _, sampler in options(loader.argument(name, position) or NONE):
+            method = class_attribute(walk, sampler.cls, "__iter__") if isinstance(sampler, Object) else None
+            if isinstance(method, Function):
+                dead = walk.dead
+                run_body(walk, method, Call((sampler,), {}, node, frame), lambda value: value)
+                walk.dead = dead
 
 
 def _unrolled(kind: str) -> int:

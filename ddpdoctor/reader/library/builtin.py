@@ -12,6 +12,7 @@ from ddpdoctor.reader.abstract import (
     Class,
     External,
     Function,
+    Generator,
     Items,
     Known,
     Opaque,
@@ -24,7 +25,8 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.expressions import update_table
-from ddpdoctor.reader.formulas import boolean, number, truth_of
+from ddpdoctor.reader.formulas import boolean, by_default, number, truth_of
+from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.library.shapes import can_have, is_instance
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.walk import Call, Walk
@@ -71,6 +73,10 @@ def _len(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _getattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) > 1 and isinstance(call.args[1], Opaque):
+        usual = by_default(call.args[1])
+        if isinstance(known(usual), str):
+            return _getattr(walk, call._replace(args=(call.args[0], usual, *call.args[2:])))
     if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
         return Opaque(f"getattr({text(call.args[0])}, …)", call.flow()) if call.args else None
     name = str(known(call.args[1]))
@@ -160,7 +166,25 @@ def _range(walk: Walk, call: Call) -> Abstract:
 
 
 def _next(walk: Walk, call: Call) -> Abstract | None:
-    return walk.tables.item_of(walk, call.args[0], call.node) if call.args else None
+    if not call.args:
+        return None
+    if isinstance(call.args[0], Generator):
+        return _first_yield(walk, call.args[0])
+    return walk.tables.item_of(walk, call.args[0], call.node)
+
+
+def _first_yield(walk: Walk, generator: Generator) -> Abstract:
+    """Run a generator's body and return what it yields first, as every later value is alike."""
+    values: list[Abstract] = []
+
+    def deliver(value: Abstract) -> Abstract:
+        values.append(value)
+        return NONE
+
+    loops = walk.loops
+    run_body(walk, generator.function, generator.call, deliver)
+    walk.loops = loops
+    return values[0] if values else Opaque(f"item of {generator.function.name}()", generator.tags)
 
 
 def _sum(walk: Walk, call: Call) -> Abstract:
@@ -239,6 +263,19 @@ def _any(walk: Walk, call: Call) -> Abstract | None:
     return boolean(any_of(formulas) if call.path.endswith("any") else all_of(formulas))
 
 
+def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
+    return Opaque("process id", frozenset({"rank"}))
+
+
+def _exists(walk: Walk, call: Call) -> Abstract | None:
+    """Whether a file is there: rank-local, as another rank may be writing it."""
+    if not call.args:
+        return None
+    path = call.args[0]
+    kind = "configuration" if "configuration" in path.tags else "data"
+    return boolean(walk.literal(f"{text(path)} exists", kind, None, call.node))
+
+
 def _print(walk: Walk, call: Call) -> Abstract:
     return NONE
 
@@ -272,6 +309,10 @@ FUNCTIONS = {
     "builtins.any": _any,
     "builtins.all": _any,
     "builtins.print": _print,
+    "os.getpid": _own_to_each_process,
+    "os.path.exists": _exists,
+    "os.path.isfile": _exists,
+    "os.path.isdir": _exists,
     "builtins.exit": _exit,
     "builtins.quit": _exit,
     "sys.exit": _exit,

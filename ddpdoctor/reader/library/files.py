@@ -35,13 +35,19 @@ def _load(walk: Walk, call: Call) -> Abstract:
 
 
 def _download(walk: Walk, call: Call) -> Abstract | None:
-    name = call.argument("url", 0) or call.argument("repo_or_dir", 0) or Known("")
+    name = _destination(call) or call.argument("url", 0) or call.argument("repo_or_dir", 0) or Known("")
     if call.path == "torch.hub.load" and known(call.kwargs.get("source")) == "local":
         return None
     walk.emit(FileUsed, call.node, op="download", path=lower(name), by=call.path)
     if call.path == "torch.hub.load":
         return walk.make(call, frozenset())
     return Opaque(f"{call.path}()")
+
+
+def _destination(call: Call) -> Abstract | None:
+    """Return the file that a download is written to, where the call names it."""
+    names = {"urllib.request.urlretrieve": "filename", "torch.hub.download_url_to_file": "dst", "wget.download": "out"}
+    return call.argument(names.get(call.path, "output"), 1)
 
 
 def _open(walk: Walk, call: Call) -> Abstract:

@@ -79,7 +79,14 @@ UNIFORM_IN_PLACE = frozenset(
 def _collective(walk: Walk, call: Call) -> Abstract:
     op = call.path.rpartition(".")[2]
     group = call.argument("group", _GROUP_POSITION.get(op))
-    walk.emit(Collective, call.node, op=op, group=None if is_none(group) else lower_optional(group))
+    devices = call.argument("device_ids", 2) if op == "barrier" else None
+    walk.emit(
+        Collective,
+        call.node,
+        op=op,
+        group=None if is_none(group) else lower_optional(group),
+        device=None if is_none(devices) else lower_optional(devices),
+    )
     if op in UNIFORM_IN_PLACE and call.args:
         make_uniform(call.args[0])
     if op in RESULT_ONLY:
@@ -131,7 +138,7 @@ def _mpi_size(walk: Walk, call: Call) -> Abstract:
 
 _COMMUNICATORS = ("mpi4py.MPI.COMM_WORLD",)
 _MPI_COLLECTIVES = (
-    "bcast Bcast allreduce Allreduce allgather Allgather gather Gather reduce Reduce scatter Scatter".split()
+    ["bcast", "Bcast", "allreduce", "Allreduce", "allgather", "Allgather", "gather", "Gather", "reduce", "Reduce", "scatter", "Scatter"]
 )
 
 

@@ -1,6 +1,6 @@
 """Models: what a module is, which BatchNorm layers are in it, and calling one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Forward, Norm
@@ -70,20 +70,35 @@ def call_module(walk: Walk, callee: "Object | Made", call: Call) -> Abstract:
     """Call a model: its forward, through a wrapper, around one, or of a model that has none."""
     if isinstance(callee, Made) and callee.path.endswith("Loss"):
         return Opaque("loss", call.flow())
-    wrapper = callee if isinstance(callee, Made) and callee.path in WRAPPERS else None
+    return entered(walk, callee, call, lambda: _forward(walk, callee, call))
+
+
+def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], Abstract]) -> Abstract:
+    """Run a model's forward, or a method that computes with it, as what its caller sees: one forward.
+
+    What a model calls inside itself is no forward of its own, but a wrapped model that another one holds is.
+    """
     tags = call.flow()
-    if walk.in_forward == 0:
-        via = "wrapper" if wrapper else "module" if wrapped_by(walk, callee) else "model"
-        model = callee if wrapper is None else wrapper
+    via = _via(walk, callee)
+    if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0):
         grad = not any(block.kind == "no_grad" for block in walk.within)
-        event = walk.emit(Forward, call.node, model=lower(model), via=via, grad=grad)
+        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad)
         tags |= {("forward", event.order), "data"}
+    inside = via != "model"
     walk.in_forward += 1
+    walk.in_wrapper += inside
     try:
-        result = _forward(walk, callee, call)
+        result = run()
     finally:
         walk.in_forward -= 1
+        walk.in_wrapper -= inside
     return tagged(result, tags)
+
+
+def _via(walk: Walk, callee: "Object | Made") -> str:
+    if isinstance(callee, Made) and callee.path in WRAPPERS:
+        return "wrapper"
+    return "module" if wrapped_by(walk, callee) else "model"
 
 
 def _forward(walk: Walk, callee: "Object | Made", call: Call) -> Abstract:
@@ -256,7 +271,7 @@ def _torchvision_model(walk: Walk, call: Call) -> Abstract:
 
 def _layer(walk: Walk, call: Call) -> Abstract | None:
     last = call.path.rpartition(".")[2]
-    if not last[:1].isupper():
+    if not last[:1].isupper() or last == "Module":
         return None
     made = walk.make(call, NO_TAGS)
     for part in (*call.args, *call.kwargs.values()):
