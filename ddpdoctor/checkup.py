@@ -37,8 +37,9 @@ class Configuration(Record):
 class Request(Record):
     """What is to be checked, and how far.
 
-    ``paths`` are the files: absolute, each once; a folder that was named is already the Python files in it, and ``-``
-    alone is ``standard_input``. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
+    ``paths`` are the files: absolute, each once; a folder that was named is already the Python files in it.
+    ``standard_input`` is what the standard input held, where that is to be checked: the only path is then ``-`` in the
+    working directory, and no file. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
     layers (a probe includes the model layer); without them and without ``source_only`` the model layer runs where it
     can, unless ``withheld`` says in one line why it must not (several files were named, for instance).
     ``whole_project`` says that the paths cover the whole folder of the configuration's file.
@@ -46,7 +47,7 @@ class Request(Record):
 
     paths: tuple[str, ...]
     directory: str  # the working directory, absolute
-    standard_input: bytes = b""
+    standard_input: bytes | None = None
     arguments: tuple[str, ...] = ()
     source_only: bool = False
     run: bool = False
@@ -55,6 +56,10 @@ class Request(Record):
     whole_project: bool = False
     backend: str = "auto"
     configuration: Configuration = Configuration()
+
+    def contents(self) -> Mapping[str, bytes]:
+        """Return the contents of the paths that are no files."""
+        return {} if self.standard_input is None else dict.fromkeys(self.paths, self.standard_input)
 
 
 class Target(Record):

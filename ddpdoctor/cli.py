@@ -107,8 +107,6 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     if output is not None:
         streams.expect_writable(output)
     request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, os.getcwd(), os.environ)
-    if request.paths == ("-",):
-        request = request.with_(standard_input=streams.read())
 
     from ddpdoctor import engine, gate, report
     from ddpdoctor.progress import Spoken

@@ -57,7 +57,7 @@ def check(request: Request, voice: Voice) -> Report:
 def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
     nothing_run = LayerState(state="not-run", reason="the file could not be read")
     try:
-        programs = reader.read(path, request.directory, request.standard_input if path == "-" else None)
+        programs = reader.read(path, request.directory, request.standard_input)
     except OSError as error:
         unread = LayerState(state="failed", reason=f"it cannot be read: {(error.strerror or str(error)).lower()}")
         return Outcome(layers={SOURCE: unread, MODEL: nothing_run, PROBE: nothing_run})
@@ -239,7 +239,7 @@ def _sifted(found: list[Finding], checked: Mapping[str, frozenset[str]], request
     from ddpdoctor.lines import Lines
 
     merged = tuple(_merged(found))
-    lines = Lines(request.standard_input)
+    lines = Lines(request.contents())
     return sift(merged, checked, request.configuration, lines, whole_project=request.whole_project)
 
 

@@ -1,18 +1,21 @@
 """The lines of the user's files that findings point to and ignore comments stand on, each file read once."""
 
 import io
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ddpdoctor.place import Place
 
-STANDARD_INPUT = "-"
-
 
 class Lines:
-    """Gives the lines of files, counted as Python counts them; of a notebook, those of its cells."""
+    """Gives the lines of files, counted as Python counts them; of a notebook, those of its cells.
 
-    def __init__(self, standard_input: bytes = b"") -> None:
-        self._contents = {STANDARD_INPUT: standard_input}
+    ``contents`` are those of paths that are no files.
+    """
+
+    def __init__(self, contents: Mapping[str, bytes] = MappingProxyType({})) -> None:
+        self._contents = dict(contents)
         self._lines: dict[tuple[str, int | None], list[str]] = {}
 
     def text(self, file: str) -> str:

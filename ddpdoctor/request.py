@@ -4,16 +4,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ddpdoctor import config, names, registry, targets
+from ddpdoctor import config, names, registry, streams, targets
 from ddpdoctor.checkup import Configuration, Request
-from ddpdoctor.lines import STANDARD_INPUT
 from ddpdoctor.status import MisuseError
+from ddpdoctor.targets import STANDARD_INPUT
 
 
 def build(
     paths: tuple[str, ...], options: Mapping[str, Any], directory: str, environment: Mapping[str, str]
 ) -> Request:
-    """Return what is asked for, without the content of the standard input.
+    """Return what is asked for; the standard input is read where it is to be checked.
 
     ``options`` has what the command line said by the option's name (``source_only``, ``run``, ``probe``, ``select``,
     ``ignore``, ``fail_on``, ``ranks``, ``steps``, ``timeout``; ``None`` or empty where it said nothing) and the
@@ -33,6 +33,7 @@ def build(
     return Request(
         paths=chosen.files,
         directory=directory,
+        standard_input=streams.read() if STANDARD_INPUT in paths else None,
         arguments=tuple(options["arguments"]),
         source_only=options["source_only"],
         run=options["run"],

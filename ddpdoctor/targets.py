@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ddpdoctor.lines import STANDARD_INPUT, is_notebook
+from ddpdoctor.lines import is_notebook
 from ddpdoctor.status import MisuseError
 
+STANDARD_INPUT = "-"
 SUFFIXES = (".py", ".ipynb")
 PASSED_OVER = frozenset(
     {"__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv"}
@@ -30,7 +31,7 @@ def choose(paths: Iterable[str], directory: str) -> Chosen:
     if STANDARD_INPUT in given:
         if len(set(given)) > 1:
             raise MisuseError("'-' (the standard input) cannot be checked together with other paths")
-        return Chosen((STANDARD_INPUT,), "the standard input is only read")
+        return Chosen((os.path.join(directory, STANDARD_INPUT),), "the standard input is only read")
     files: dict[str, None] = {}
     folders = False
     for path in given:

@@ -115,8 +115,7 @@ class FakeEngine:
         self.requests.append(request)
         self.works(voice)
         targets = tuple(
-            Target(path=os.path.relpath(path, request.directory) if path != "-" else "-", layers=self.layers)
-            for path in request.paths
+            Target(path=os.path.relpath(path, request.directory), layers=self.layers) for path in request.paths
         )
         return Report(version="1.2.3", targets=targets, findings=self.findings, faults=self.faults)
 

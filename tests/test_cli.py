@@ -237,7 +237,7 @@ def test_standard_input_is_read_and_never_run(ran, engine, project, monkeypatch)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("x = 'ä'\n".encode()), encoding="ascii"))
     result = ran("check", "-")
     assert result.status == 0
-    assert engine.request.paths == ("-",)
+    assert engine.request.paths == (str(project / "-"),)
     assert engine.request.standard_input == "x = 'ä'\n".encode()
     assert engine.request.withheld == "the standard input is only read"
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import io
+import json
 import os
 import signal
 import subprocess
@@ -146,6 +147,45 @@ def give_up_overriding_permissions() -> None:
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         if ctypes.CDLL(None, use_errno=True).prctl(drop_from_bounding_set, capability, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "prctl")
+
+
+BOTH = """\
+from torch.utils.data import DataLoader, DistributedSampler
+sampler = DistributedSampler(data)
+loader = DataLoader(data, sampler=sampler, shuffle=True)
+"""
+
+
+def test_a_script_on_standard_input_is_checked_and_shown(command, project):
+    result = command("check", "-", cwd=project, input=BOTH)
+    assert (result.status, result.err) == (1, "")
+    assert "-:3:10  error  shuffle-with-sampler  " in result.out
+    assert "    3 | loader = DataLoader(data, sampler=sampler, shuffle=True)\n" in result.out
+    assert "the standard input is only read" in result.out
+
+
+@POSIX
+def test_a_standard_input_that_is_closed_is_one_line(project):
+    done = shell('"$PY" -m ddpdoctor check - <&-', project)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "ddpdoctor: the standard input is closed\n")
+
+
+def test_a_notebook_is_checked_by_its_cells(command, project):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Training"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", *BOTH.splitlines(keepends=True)]},
+    ]
+    (project / "book.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    text = command("check", "book.ipynb", cwd=project)
+    assert text.status == 1
+    assert "book.ipynb:cell 1:4:10  error  shuffle-with-sampler  " in text.out
+    assert "a notebook is only read" in text.out
+    (found,) = json.loads(command("check", "book.ipynb", "--format", "json", cwd=project).out)["findings"]
+    assert (found["file"], found["cell"], found["line"]) == ("book.ipynb", 1, 4)
+    assert found["places"] == [{"file": "book.ipynb", "line": 3, "cell": 1, "label": "the sampler"}]
+    annotation = command("check", "book.ipynb", "--format", "github", cwd=project).out.splitlines()[0]
+    assert annotation.startswith("::error title=shuffle-with-sampler,file=book.ipynb::cell 1, line 4: ")
+    assert "%0Abook.ipynb:cell 1:3: the sampler" in annotation
 
 
 def test_nothing_is_left_in_the_folder(command, script):

@@ -15,7 +15,7 @@ def render(report: "Report", request: "Request", form: str, style: "Style", envi
     from ddpdoctor.lines import Lines
     from ddpdoctor.report.shown import Paths, prepare
 
-    lines = Lines(request.standard_input)
+    lines = Lines(request.contents())
     if form == "github":
         from ddpdoctor.report import github
 

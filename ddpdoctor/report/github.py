@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from ddpdoctor.checkup import Report
+from ddpdoctor.report.code import position
 from ddpdoctor.report.layers import shortcomings
 from ddpdoctor.report.shown import Shown
 from ddpdoctor.report.summary import sentence
@@ -46,7 +47,7 @@ def _command(shown: Shown) -> str:
             properties |= {"col": str(spot.column), "endColumn": str(spot.end_column)}
     where = "" if spot.cell is None else f"cell {spot.cell}, line {spot.line}: "
     message = [where + shown.message]
-    message.extend(f"{note.spot.file}:{note.spot.line}: {note.text}" for note in shown.notes)
+    message.extend(f"{position(note.spot)}: {note.text}" for note in shown.notes)
     if shown.outcome is not None:
         message.append(f"{shown.outcome.state.replace('-', ' ')}: {shown.outcome.reason}")
     if shown.fix is not None:
