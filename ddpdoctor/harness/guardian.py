@@ -26,8 +26,9 @@ class Guardian:
     def __init__(self, order: Order) -> None:
         self._folder = order.folder
         # -I -S: no user's site, no environment variable of Python's and no working directory has a say in it.
+        flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", START, PACKAGE_ROOT],
+            [sys.executable, *flags, "-c", START, PACKAGE_ROOT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
