@@ -29,8 +29,9 @@ class Loop(Record):
 
 
 class Within(NamedTuple):
-    """A block that an event is in: ``try``, ``except``, ``finally``, ``with``, ``atexit``, ``no_grad``, ``no_sync``,
-    ``join``, ``autocast`` or ``worker`` (code that runs in a loader's worker process).
+    """A block that an event is in: ``try``, ``protected`` (a ``try`` with a ``finally``), ``except``, ``finally``,
+    ``with``, ``atexit``, ``no_grad``, ``no_sync``, ``join``, ``autocast``, ``lock`` (a file's, between processes) or
+    ``forward`` (of a wrapped model).
     """
 
     kind: str
@@ -266,17 +267,20 @@ class ModelWrapped(Event):
 
 class GradientsChanged(Event):
     """P: a parameter's ``.grad`` is given a tensor of the script's own: ``how`` is ``preset`` (before the backward) or
-    ``replaced in a hook``; ``row_major`` when that tensor is laid out row by row while the model is channels_last.
+    ``replaced in a hook``; ``layout`` is what is known of that tensor's (``row-major``, ``channels_last`` or
+    ``transposed``), and ``differs`` whether that is not the parameter's own.
     """
 
     model: Value
     how: str
-    row_major: bool = False
+    layout: str | None = None
+    differs: bool = False
 
 
 class Forward(Event):
     """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
-    around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded.
+    around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
+    the mode that the model was last put into.
     """
 
     model: Value
@@ -372,7 +376,8 @@ class Blocked(Event):
 
 
 class FileUsed(Event):
-    """P O: a file is used; ``op`` is ``save``, ``load``, ``download`` or ``remove``, ``by`` the call.
+    """P O: a file is used; ``op`` is ``save`` (a checkpoint), ``write`` (anything else), ``load``, ``download`` or
+    ``remove``, ``by`` the call.
 
     P: ``path`` may be a symbol; its taint says whether it depends on the rank.
     """

@@ -7,6 +7,7 @@ from ddpdoctor.events import (
     Backward,
     Collective,
     Event,
+    FileUsed,
     FrameworkOwns,
     GroupInit,
     LoaderBuilt,
@@ -92,6 +93,17 @@ def reaching(condition: Condition, world: tuple[Member, ...]) -> frozenset[Membe
     """Return the ranks of a world that can meet a condition."""
     formula = as_formula(condition)
     return frozenset(member for member in world if holds_for(formula, member) is not False)
+
+
+def is_cache(trace: Predicted, event: FileUsed) -> bool:
+    """Whether a file is written because it is not there yet, and read back: whoever comes first makes it."""
+    name = event.path.text()
+    missing = any(literal.atom.text == f"{name} exists" and not literal.holds for literal in event.when)
+    return (
+        event.op in ("save", "write")
+        and missing
+        and any(one.op == "load" and one.path.text() == name for one in trace.of(FileUsed))
+    )
 
 
 def excludes(first: Condition, second: Condition) -> bool:

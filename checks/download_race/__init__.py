@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, holds_by_default
 from ddpdoctor.events import Collective, FileUsed
-from ddpdoctor.facts import excludes, for_some_ranks_only, is_distributed, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import (
+    excludes,
+    for_some_ranks_only,
+    is_cache,
+    is_distributed,
+    is_rank_process,
+    owned,
+    runs_distributed,
+)
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
 
@@ -24,11 +32,11 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     """Find downloads that all ranks reach, and that none has made before the others."""
     if not is_distributed(trace) or owned(trace, "launch"):
         return
-    downloads = [event for event in trace.of(FileUsed) if event.op == "download"]
+    downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
     for event in downloads:
         if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
             continue
-        if event.by in ATOMIC or holds_by_default(as_formula(event.when)) is False:
+        if event.by in ATOMIC or event.is_within("lock") or holds_by_default(as_formula(event.when)) is False:
             continue
         if "rank" in event.path.taint or _made_before(downloads, event) or _one_rank_goes_first(trace, event):
             continue

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import GradientsChanged, GradientsSeen, ModelWrapped, ParameterSeen
+from ddpdoctor.facts import replicas
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -16,15 +17,15 @@ REAL = "the gradient lies in another order than its bucket: DDP copies it elemen
 
 
 def gradient_is_replaced(trace: Predicted) -> Iterator[Fault]:
-    """Find gradients that the script gives a row-major tensor of its own while the model is channels_last."""
-    wraps = trace.of(ModelWrapped)
+    """Find gradients that the script gives a tensor of its own in another layout than the parameter's."""
     for event in trace.of(GradientsChanged):
-        if event.row_major and wraps:
+        wrap = next((wrap for wrap in replicas(trace) if wrap.process == event.process), None)
+        if event.differs and wrap is not None:
             yield Fault(
-                place=event.place,
-                message=f"the gradient is {event.how} with a row-major tensor while the model is channels_last: {REAL}",
+                place=wrap.place,
+                message=f"gradients are {event.how} with {event.layout} tensors, which the parameters are not: {REAL}",
                 severity=Severity.WARNING,
-                places=tuple(Label(place=wrap.place, text="wrapped here") for wrap in wraps[:1]),
+                places=(Label(place=event.place, text=f"{event.how} here"),),
                 event=event,
                 fix=Fix(
                     description="give it the parameter's own strides: torch.zeros_like(p), or write into p.grad in place"

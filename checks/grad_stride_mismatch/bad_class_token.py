@@ -30,7 +30,7 @@ def main():
         dataset = TensorDataset(sequences, sequences.sum(dim=(1, 2)).gt(0).long())
         sampler = DistributedSampler(dataset)
         loader = DataLoader(dataset, batch_size=1, sampler=sampler)
-        model = DDP(TokenClassifier().to(device), device_ids=[device.index])  # <- grad-stride-mismatch
+        model = DDP(TokenClassifier().to(device), device_ids=[device.index])  # <- grad-stride-mismatch (run)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         for epoch in range(2):
             sampler.set_epoch(epoch)

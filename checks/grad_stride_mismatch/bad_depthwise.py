@@ -43,7 +43,7 @@ def main():
         dataset = TensorDataset(images, torch.arange(96) % 4)
         sampler = DistributedSampler(dataset)
         loader = DataLoader(dataset, args.batch_size, sampler=sampler)
-        model = DistributedDataParallel(SmallMobileNet().to(device), [device.index])  # <- grad-stride-mismatch
+        model = DistributedDataParallel(SmallMobileNet().to(device), [device.index])  # <- grad-stride-mismatch (run)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         for epoch in range(args.epochs):
             sampler.set_epoch(epoch)

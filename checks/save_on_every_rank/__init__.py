@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import FileUsed, GroupInit
-from ddpdoctor.facts import for_some_ranks_only, in_group, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -15,11 +15,15 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
     if owned(trace, "save"):
         return
     saves = [event for event in trace.of(FileUsed) if event.op == "save"]
-    guarded = {event.place for event in saves if for_some_ranks_only(event)}
     for event in saves:
-        if event.place in guarded or "rank" in event.path.taint or event.is_within("worker"):
+        if "rank" in event.path.taint or _is_guarded(saves, event):
             continue
-        if not trace.of(GroupInit) or not is_rank_process(trace, event) or not runs_distributed(event):
+        if (
+            is_cache(trace, event)
+            or not trace.of(GroupInit)
+            or not is_rank_process(trace, event)
+            or not runs_distributed(event)
+        ):
             continue
         if not any(init.order < event.order for init in in_group(trace, event)):
             continue
@@ -29,6 +33,15 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
             event=event,
             fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
         )
+
+
+def _is_guarded(saves: list[FileUsed], event: FileUsed) -> bool:
+    """Whether a test on the rank stands before a save: on this visit of the line, or on one in another process.
+
+    A script that can be started in several ways guards its save for the way that is documented.
+    """
+    visits = (one for one in saves if one.place == event.place and for_some_ranks_only(one))
+    return any(one is event or one.process != event.process or one.stack == event.stack for one in visits)
 
 
 def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import LoaderBuilt, ModelWrapped, Norm, SyncBatchNormConverted
+from ddpdoctor.events import Backward, Collective, Forward, LoaderBuilt, ModelWrapped, Norm, SyncBatchNormConverted
 from ddpdoctor.facts import training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
@@ -19,7 +19,12 @@ def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
     smallest = _smallest_batch(trace)
     for event in trace.of(ModelWrapped):
         trained = [norm for norm in event.norms if norm.trained]
-        if trained and not _converted_anyhow(trace, event):
+        if (
+            trained
+            and not _converted_anyhow(trace, event)
+            and not _only_evaluated(trace, event)
+            and not _shuffles(trace)
+        ):
             yield _fault(event, trained, smallest)
 
 
@@ -27,6 +32,23 @@ def _converted_anyhow(trace: Predicted, event: ModelWrapped) -> bool:
     """Whether something converts the model after all, too late as that may be."""
     models = {event.wrapper, *(value for _, value in alternatives(event.model))}
     return any(value in models for one in trace.of(SyncBatchNormConverted) for _, value in alternatives(one.model))
+
+
+def _only_evaluated(trace: Predicted, event: ModelWrapped) -> bool:
+    """Whether the model trains in evaluation mode, so that its statistics are fixed."""
+    trained = {order for backward in trace.of(Backward) for order in backward.forwards}
+    modes = [
+        forward.training
+        for forward in trace.of(Forward)
+        if forward.order in trained and any(value == event.wrapper for _, value in alternatives(forward.model))
+    ]
+    return bool(modes) and all(mode is False for mode in modes)
+
+
+def _shuffles(trace: Predicted) -> bool:
+    """Whether the model's own forward deals its batches out anew between the ranks, as MoCo's shuffling BatchNorm does."""
+    ops = {event.op for event in trace.of(Collective) if event.is_within("forward")}
+    return "broadcast" in ops and bool(ops & {"all_gather", "all_gather_into_tensor"})
 
 
 def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault:

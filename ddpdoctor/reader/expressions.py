@@ -87,7 +87,10 @@ def update_table(walk: Walk, table: Table, other: Abstract) -> None:
     """Put the items of another mapping into a table, as ``{**other}`` and ``update`` do."""
     if isinstance(other, Table):
         for key, cell in other.cells.items():
-            write(table.cells, key, walk.path, read(cell, walk.path))
+            for when, value in cell:
+                both = walk.assuming_also(when)
+                if both is not None:
+                    write(table.cells, key, both, value)
         table.open = table.open or other.open
         table.extra |= other.extra
     elif isinstance(other, Choice):

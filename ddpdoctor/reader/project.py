@@ -5,8 +5,8 @@ import os
 from ddpdoctor.reader.abstract import Cells, Known
 from ddpdoctor.reader.source import Source, SourceFault, load
 
-MAX_MODULES = 400
-"""More modules than any training script was seen to import; it bounds what a package that imports itself can cost."""
+MAX_MODULES = 3_000
+"""More modules than any project was seen to have; it bounds what a package that imports itself can cost."""
 
 NEVER_OURS = frozenset(
     [

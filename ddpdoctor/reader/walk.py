@@ -107,6 +107,7 @@ class Walk:
         self.called: set[ast.AST] = set()
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
+        self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self._at_root = False

@@ -22,6 +22,7 @@ from ddpdoctor.reader.library import (
     files,
     frameworks,
     groups,
+    layouts,
     modules,
     processes,
     training,
@@ -102,4 +103,4 @@ def context_model(path: str) -> ContextModel | None:
 def attribute_written(walk: Walk, value: Abstract, name: str, new: Abstract, node: ast.AST) -> None:
     """Note what writing an attribute means beyond the attribute."""
     if name == "grad":
-        training.gradient_written(walk, value, new, node)
+        layouts.gradient_written(walk, value, new, node)

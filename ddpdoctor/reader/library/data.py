@@ -200,6 +200,9 @@ def _sampler_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abs
 FUNCTIONS = {
     LOADER: _loader,
     "torchdata.stateful_dataloader.StatefulDataLoader": _loader,
+    "monai.data.DataLoader": _loader,
+    "monai.data.ThreadDataLoader": _loader,
+    "torch_geometric.loader.DataLoader": _loader,
     DISTRIBUTED_SAMPLER: _sampler,
     "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler": _sampler,
     "torch.utils.data.RandomSampler": _plain_sampler,

@@ -18,6 +18,8 @@ from ddpdoctor.reader.abstract import (
     text,
 )
 from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
+from ddpdoctor.reader.library.modules import set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
@@ -158,6 +160,7 @@ def _to(walk: Walk, call: Call) -> Abstract | None:
     target = call.kwargs.get("device") or next((arg for arg in call.args if _may_be_device(arg)), None)
     if target is not None and not is_none(target):
         use_device(walk, target, _described(receiver, "to"), call.node)
+    moved_to_layout(walk, call)
     return _same(walk, receiver, call)
 
 
@@ -198,6 +201,16 @@ def _kept(walk: Walk, call: Call) -> Abstract | None:
     return receiver if isinstance(receiver, (Object, Made, Choice)) else None
 
 
+def _moded(walk: Walk, call: Call) -> Abstract | None:
+    """``train()`` and ``eval()``: noted on the module, and on what it wraps."""
+    if call.receiver is None:
+        return None
+    mode = known(call.argument("mode", 0), True) if call.path.endswith("train") else False
+    for _, option in options(call.receiver):
+        set_mode(walk, option, bool(mode))
+    return _kept(walk, call)
+
+
 def _cuda_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
     if not isinstance(manager, Made):
         return None
@@ -215,6 +228,9 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     flow = frozenset(
         tag for tag in call.flow() if not (tag == "rank" and device is not None and _only_by(call, device))
     )
+    layout = format_named(call.kwargs.get("memory_format"))
+    if layout is not None:
+        flow |= {("layout", layout)}
     return Opaque(f"{call.path.rpartition('.')[2]} in line {getattr(call.node, 'lineno', 0)}", flow)
 
 
@@ -271,6 +287,8 @@ FUNCTIONS = {
 METHODS = {
     "to": _to,
     "cuda": _cuda,
+    "train": _moded,
+    "eval": _moded,
     **dict.fromkeys(
         [
             "cpu",
@@ -278,8 +296,6 @@ METHODS = {
             "float",
             "double",
             "bfloat16",
-            "train",
-            "eval",
             "requires_grad_",
             "apply",
             "share_memory",

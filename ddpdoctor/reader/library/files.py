@@ -1,5 +1,7 @@
 """Files: checkpoints saved and loaded, and downloads."""
 
+import ast
+
 from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Made, Object, Opaque, known, options, text
 from ddpdoctor.reader.lowering import lower
@@ -78,17 +80,25 @@ def _wget(walk: Walk, call: Call) -> Abstract | None:
 
 def _tensor_save(walk: Walk, call: Call) -> Abstract:
     """``np.save(path, array)``, ``pickle.dump(object, file)``, safetensors' ``save_file(tensors, path)``."""
-    position = 1 if call.path in ("pickle.dump", "safetensors.torch.save_file") else 0
+    position = 1 if call.path in ("pickle.dump", "joblib.dump", "safetensors.torch.save_file") else 0
     if len(call.args) > position:
-        target = call.args[position]
-        if "checkpoint" in call.flow() or _holds_state(call.args[1 - position] if len(call.args) > 1 else NONE):
-            _used(walk, "save", target, call)
+        content = call.args[1 - position] if len(call.args) > 1 else NONE
+        checkpoint = "checkpoint" in content.tags or _holds_state(content)
+        _used(walk, "save" if checkpoint else "write", call.args[position], call)
     return NONE
 
 
 def _holds_state(value: Abstract) -> bool:
     """Whether a value is a model's state, which makes the file a checkpoint."""
     return isinstance(value, Made) and value.path.endswith("state_dict")
+
+
+def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
+    """``np.load(path)``, ``pickle.load(file)``: what comes of it flows from nothing else."""
+    if not call.args:
+        return None
+    _used(walk, "load", call.args[0], call)
+    return Opaque(f"{call.path} in line {getattr(call.node, 'lineno', 0)}")
 
 
 FUNCTIONS = {
@@ -111,6 +121,16 @@ FUNCTIONS = {
     "builtins.open": _open,
     "numpy.save": _tensor_save,
     "pickle.dump": _tensor_save,
+    "joblib.dump": _tensor_save,
+    "numpy.load": _tensor_load,
+    "pickle.load": _tensor_load,
     "safetensors.torch.save_file": _tensor_save,
 }
+
+
+def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
+    return "lock", manager
+
+
+CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock", "SoftFileLock"), _lock)
 METHODS = {"open": _named_open, "save_pretrained": _save_pretrained}

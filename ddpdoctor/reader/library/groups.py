@@ -137,9 +137,20 @@ def _mpi_size(walk: Walk, call: Call) -> Abstract:
 
 
 _COMMUNICATORS = ("mpi4py.MPI.COMM_WORLD",)
-_MPI_COLLECTIVES = (
-    ["bcast", "Bcast", "allreduce", "Allreduce", "allgather", "Allgather", "gather", "Gather", "reduce", "Reduce", "scatter", "Scatter"]
-)
+_MPI_COLLECTIVES = [
+    "bcast",
+    "Bcast",
+    "allreduce",
+    "Allreduce",
+    "allgather",
+    "Allgather",
+    "gather",
+    "Gather",
+    "reduce",
+    "Reduce",
+    "scatter",
+    "Scatter",
+]
 
 
 def _mpi_collective(walk: Walk, call: Call) -> Abstract:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Forward, Norm
+from ddpdoctor.events import Forward, Norm, Within
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -24,7 +24,7 @@ from ddpdoctor.reader.abstract import (
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
-from ddpdoctor.reader.cells import read
+from ddpdoctor.reader.cells import read, write
 from ddpdoctor.reader.functions import call_function
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, WRAPPERS, has_batch_norm
 from ddpdoctor.reader.lowering import lower
@@ -41,6 +41,7 @@ MODEL_MAKERS = (
     "diffusers.",
 )
 CONVERTED = "converted"
+"""The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""
 MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
 
@@ -82,13 +83,16 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     via = _via(walk, callee)
     if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0):
         grad = not any(block.kind == "no_grad" for block in walk.within)
-        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad)
+        mode = mode_of(walk, callee)
+        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode)
         tags |= {("forward", event.order), "data"}
     inside = via != "model"
     walk.in_forward += 1
     walk.in_wrapper += inside
+    block = (Within("forward", walk.place(call.node)),) if inside else ()
     try:
-        result = run()
+        with walk.inside(*block):
+            result = run()
     finally:
         walk.in_forward -= 1
         walk.in_wrapper -= inside
@@ -151,10 +155,41 @@ def wrapped_by(walk: Walk, value: Abstract) -> tuple[Made, ...]:
     return tuple(found)
 
 
+MODE = "mode"
+"""The hidden attribute that holds whether a module was put into training or evaluation mode."""
+
+
+def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
+    """Note the mode that a module is put into; a wrapper hands it on, an own ``train`` method has its say."""
+    if not isinstance(value, (Made, Object)) or not is_module(value):
+        return
+    write(value.attributes, MODE, walk.path, Known(training))
+    if isinstance(value, Made) and value.inner is not None and value.path in WRAPPERS:
+        for _, option in options(value.inner):
+            set_mode(walk, option, training)
+
+
+def mode_of(walk: Walk, value: Abstract) -> bool | None:
+    """Return whether a module is in training mode; ``None`` when nothing has set it."""
+    cell = value.attributes.get(MODE) if isinstance(value, (Made, Object)) else None
+    found = read(cell, walk.path) if cell else None
+    return bool(found.value) if isinstance(found, Known) else None
+
+
+def _run_own_train(walk: Walk, value: Object) -> None:
+    """Run a module's own ``train`` method, which may keep parts of it in evaluation mode."""
+    method = class_attribute(walk, value.cls, "train")
+    if isinstance(method, Function):
+        walk.call_with(method, value, TRUE, node=value.cls.node)
+
+
 def unconverted_norms(walk: Walk, value: Abstract) -> Iterator[Norm]:
     """Yield the BatchNorm layers of a model that nothing has converted, each place once."""
     seen: set[int] = set()
     places: set[object] = set()
+    for _, option in options(value):
+        if isinstance(option, Object) and is_module(option):
+            _run_own_train(walk, option)
     for norm in _norms(walk, value, seen, 0):
         if norm.place not in places:
             places.add(norm.place)
@@ -176,13 +211,9 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         for cell in value.cells.values():
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
     elif isinstance(value, (Made, Object)):
-        if not is_converted(walk, value):
+        frozen = depth > 0 and mode_of(walk, value) is False
+        if not frozen and CONVERTED not in value.attributes:
             yield from _norms_of_module(walk, value, seen, depth)
-
-
-def is_converted(walk: Walk, value: "Made | Object") -> bool:
-    """Whether a module's BatchNorm layers were converted, on any path: an option to do it counts."""
-    return CONVERTED in value.attributes
 
 
 def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: int) -> Iterator[Norm]:
@@ -203,7 +234,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
             yield Norm("", value.cls.name, value.ref.place)
             return
         parts = []
-    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name != CONVERTED]
+    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, MODE)]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
 

@@ -1,8 +1,6 @@
 """The training step: losses, backward passes, gradient scalers and optimisers."""
 
-import ast
-
-from ddpdoctor.events import Backward, GradientsChanged, OptimizerStep, Seeded
+from ddpdoctor.events import Backward, OptimizerStep, Seeded
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -15,11 +13,10 @@ from ddpdoctor.reader.abstract import (
     Object,
     Opaque,
     Tags,
-    known,
     options,
     text,
 )
-from ddpdoctor.reader.library.modules import is_module
+from ddpdoctor.reader.library.layouts import parameter_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
@@ -154,34 +151,6 @@ def _register_hook(walk: Walk, call: Call) -> Abstract | None:
     finally:
         walk.hooked = None
     return NONE
-
-
-def parameter_of(value: Abstract) -> Ref | None:
-    """Return the model that a parameter belongs to, or ``None`` when a value is no parameter."""
-    for tag in value.tags:
-        if isinstance(tag, tuple) and tag[0] == "parameter":
-            return tag[1] if isinstance(tag[1], Ref) else None
-    return None
-
-
-def gradient_written(walk: Walk, value: Abstract, new: Abstract, node: ast.AST) -> None:
-    """Note ``p.grad = …``: a tensor of the script's own takes the place of the gradient."""
-    model = parameter_of(value)
-    if model is None and isinstance(value, Attribute):
-        owner = value.receiver
-        while isinstance(owner, Attribute):
-            owner = owner.receiver
-        model = owner.ref if isinstance(owner, (Made, Object)) and is_module(owner) else None
-    if model is None or known(new, 0) is None:
-        return
-    how = "preset" if walk.hooked is None else "replaced in a hook"
-    walk.emit(GradientsChanged, node, model=model, how=how, row_major=_is_row_major(new))
-
-
-def _is_row_major(value: Abstract) -> bool:
-    """Whether a tensor is certainly laid out row by row: a view of a flat buffer, or made contiguous."""
-    name = text(value)
-    return any(word in name for word in (".view(", ".view_as(", ".reshape(", ".contiguous(", ".unflatten("))
 
 
 def _viewed(walk: Walk, call: Call) -> Abstract | None:

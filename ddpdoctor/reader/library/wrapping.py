@@ -6,7 +6,9 @@ from collections.abc import Callable
 from ddpdoctor.events import ModelWrapped, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
+    NONE,
     Abstract,
+    Items,
     Made,
     Object,
     Opaque,
@@ -47,13 +49,18 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
         here = walk.assuming_also(when)
         if here is not None and isinstance(option, (Made, Object)):
             option.wrappers.append((here, wrapper))
+            walk.layouts.setdefault(wrapper.ref, set()).update(walk.layouts.get(option.ref, ()))
     return wrapper
 
 
 def _use_devices(walk: Walk, devices: Abstract | None, call: Call) -> None:
-    items = getattr(devices, "items", None)
-    if isinstance(items, list) and items:
-        use_device(walk, items[0], "DistributedDataParallel", call.node)
+    before = walk.path
+    for when, option in options(devices or NONE):
+        here = walk.assuming_also(when)
+        if here is not None and isinstance(option, Items) and option.items:
+            walk.path = here
+            use_device(walk, option.items[0], "DistributedDataParallel", call.node)
+        walk.path = before
 
 
 def _module_of(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
