@@ -255,6 +255,21 @@ def test_a_status_other_than_zero_ends_the_run_as_torchrun_would(harness: "Harne
     assert blocked(harness) == {}
 
 
+def test_what_a_peer_says_of_a_rank_that_left_with_a_status_is_no_hang(harness: "Harness") -> None:
+    seen = harness.run(
+        """
+        import sys, time
+        child.wrap()
+        if RANK == 1:
+            sys.exit(3)
+        child.collective(wait=0.3)
+        raise RuntimeError("Connection closed by peer")
+        """
+    )
+    assert blocked(harness) == {}
+    assert [event.caused_by_peer for event in seen.trace.of(Raised)] == [True]
+
+
 def test_an_end_without_a_word_is_an_exit(harness: "Harness") -> None:
     harness.run(
         """

@@ -118,7 +118,7 @@ class Endings:
                 if collective.rank is not None:
                     yield collective.rank, collective
             return
-        left = any(trail.ended and not trail.raised for _, trail in self._watch.ranks())
+        left = any(trail.ended and not trail.ended.status and not trail.raised for _, trail in self._watch.ranks())
         for rank, trail in self._watch.ranks():
             if left and trail.raised and trail.raised.caused_by_peer:
                 last = next(trail.collectives(), None)

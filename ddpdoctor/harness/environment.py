@@ -10,6 +10,11 @@ LAUNCHER_NAMES = frozenset(
         "LOCAL_RANK",
         "WORLD_SIZE",
         "LOCAL_WORLD_SIZE",
+        "GROUP_RANK",
+        "GROUP_WORLD_SIZE",
+        "ROLE_NAME",
+        "ROLE_RANK",
+        "ROLE_WORLD_SIZE",
         "NODE_RANK",
         "NNODES",
         "NPROC_PER_NODE",
@@ -18,6 +23,8 @@ LAUNCHER_NAMES = frozenset(
         "RDZV_ENDPOINT",
         "MPI_LOCALRANKID",  # Intel MPI
         "MPI_LOCALNRANKS",
+        "SM_HOSTS",  # SageMaker
+        "SM_CURRENT_HOST",
         "TF_CONFIG",  # the cluster of a TensorFlow job, which some launchers read
         "TORCH_DISTRIBUTED_DEBUG",  # DETAIL makes DDP on gloo crash (torch 2.14.1)
     }
@@ -25,8 +32,6 @@ LAUNCHER_NAMES = frozenset(
 """Variables by which a launcher tells a process its place in a job."""
 
 LAUNCHER_PREFIXES = (
-    "GROUP_",  # torchrun: GROUP_RANK, GROUP_WORLD_SIZE
-    "ROLE_",  # torchrun: ROLE_RANK, ROLE_WORLD_SIZE
     "TORCHELASTIC_",
     "TORCH_ELASTIC_",
     "PET_",  # torchrun's options as variables
@@ -46,7 +51,6 @@ LAUNCHER_PREFIXES = (
     "JSM_",
     "PBS_",
     "SGE_",
-    "SM_",  # SageMaker: SM_HOSTS, SM_CURRENT_HOST
     "HOROVOD_",
     "ACCELERATE_",  # accelerate launch
     "FSDP_",
@@ -88,7 +92,6 @@ QUIET: Mapping[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
     "MPLBACKEND": "Agg",  # Matplotlib: plt.show() opens no window
     "PYTHONBREAKPOINT": "0",  # a breakpoint() left in the script does not stop it
-    "TQDM_MININTERVAL": "1",
     "PYTHONFAULTHANDLER": "1",  # a process that dies by a signal prints where it was
 }
 """What keeps hubs, experiment trackers and installers off the network, and runs from asking anybody anything."""
