@@ -1,0 +1,125 @@
+"""Conditions: what follows, what contradicts, and which ranks of which world meet them."""
+
+import pytest
+
+from ddpdoctor.condition import (
+    ALWAYS,
+    Atom,
+    Literal,
+    all_of,
+    any_of,
+    as_formula,
+    assume,
+    compatible,
+    divides_ranks,
+    holds_by_default,
+    holds_for,
+    negation,
+    together,
+)
+from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
+
+A, B, C = (Literal(Atom(name), True) for name in "abc")
+RANK_0 = Literal(Atom("rank == 0", "rank", Expression("==", (Expression("rank"), constant(0)))), True)
+LOCAL_0 = Literal(Atom("local_rank == 0", "rank", Expression("==", (Expression("local_rank"), constant(0)))), True)
+
+
+def assuming(*formulas):
+    condition = ALWAYS
+    for formula in formulas:
+        condition = assume(condition, formula)
+        if condition is None:
+            return None
+    return condition
+
+
+def test_a_literal_and_its_negation_contradict_each_other():
+    assert assuming(A, negation(A)) is None
+    assert assuming(A, B) == {A, B}
+
+
+def test_what_remains_of_a_disjunction_follows():
+    assert B in assuming(any_of([A, B]), negation(A))
+    assert assuming(any_of([A, B]), negation(A), negation(B)) is None
+
+
+def test_a_disjunction_has_an_exact_negation():
+    either = any_of([all_of([A, B]), C])
+    assert assuming(either, negation(either)) is None
+    assert negation(negation(either)) == either
+    neither = assuming(negation(either))
+    assert negation(C) in neither
+    assert not compatible(neither, frozenset({A, B}))
+    assert compatible(neither, frozenset({A}))
+
+
+def test_equal_disjunctions_are_one():
+    assert any_of([A, all_of([B, C])]) == any_of([all_of([C, B]), A])
+
+
+def test_an_alternative_that_another_implies_is_left_out():
+    assert any_of([A, all_of([A, B])]) == A
+
+
+def test_a_conjunction_of_opposites_is_false_and_their_disjunction_true():
+    assert all_of([A, negation(A)]) is False
+    assert any_of([A, negation(A)]) is True
+    assert any_of([]) is False and all_of([]) is True
+
+
+def test_a_disjunction_of_very_many_is_left_open():
+    many = any_of(Literal(Atom(f"x{i}"), True) for i in range(40))
+    assert assuming(many) is not None and assuming(negation(many)) is not None
+
+
+def test_together_is_what_holds_under_both():
+    first, second = frozenset({A}), assuming(any_of([negation(A), B]))
+    assert B in together(first, second)
+
+
+@pytest.mark.parametrize(
+    ("literal", "world", "expected"),
+    [
+        (RANK_0, "torchrun", [0]),
+        (negation(RANK_0), "torchrun", [1, 2, 3]),
+        (LOCAL_0, "torchrun", [0, 2]),
+        (LOCAL_0, "spawn", [0]),
+    ],
+)
+def test_which_ranks_meet_a_test(literal, world, expected):
+    assert [member.rank for member in WORLDS[world] if holds_for(literal, member)] == expected
+
+
+def test_only_a_test_that_some_ranks_fail_divides_them():
+    assert divides_ranks(frozenset({RANK_0})) == "spawn"
+    distributed = Literal(Atom("ws > 1", "world", Expression("<", (constant(1), Expression("world_size")))), True)
+    assert divides_ranks(frozenset({distributed})) is None
+    assert divides_ranks(frozenset({A})) is None
+    assert divides_ranks(assuming(any_of([RANK_0, A]))) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (Expression("environment", ("RANK", constant(-1))), -1),
+        (Expression("environment_has", ("WORLD_SIZE",)), False),
+        (Expression("initialized"), False),
+        (Expression("environment", ("HOME", None)), UNKNOWN),
+        (Expression("%", (Expression("rank"), constant(0))), UNKNOWN),
+    ],
+)
+def test_what_a_single_process_makes_of_an_expression(expression, value):
+    found = evaluate(expression, SINGLE[0])
+    assert found is value if value is UNKNOWN else found == value
+
+
+def test_the_rank_of_the_second_node_is_worked_out_from_its_parts():
+    product = Expression("*", (Expression("node"), Expression("local_world_size")))
+    rank = Expression("+", (product, Expression("local_rank")))
+    assert [evaluate(rank, member) for member in WORLDS["torchrun"]] == [0, 1, 2, 3]
+
+
+def test_what_no_option_decides_is_left_open():
+    usual = Literal(Atom("args.x", "configuration", by_default=False), True)
+    assert holds_by_default(as_formula(frozenset({usual}))) is False
+    assert holds_by_default(as_formula(frozenset({negation(usual), A}))) is None

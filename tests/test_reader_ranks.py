@@ -1,0 +1,230 @@
+"""What the reader makes of rank numbers and of tests on them: who can reach an event."""
+
+import pytest
+from reading import only, ranks, read
+
+from ddpdoctor.events import Collective, FileUsed, GroupInit
+from ddpdoctor.facts import for_some_ranks_only
+
+
+def barrier_under(folder, test, setup="", head=None):
+    """The one barrier of a program that stands under a test."""
+    body = f"dist.init_process_group('nccl')\n{setup}\nif {test}:\n    dist.barrier()\n"
+    program = read(folder, body) if head is None else read(folder, body, head=head)
+    return only(program.of(Collective))
+
+
+@pytest.mark.parametrize(
+    ("setup", "test", "expected"),
+    [
+        ("", "dist.get_rank() == 0", [0]),
+        ("rank = dist.get_rank()", "not rank", [0]),
+        ("rank = int(os.environ['RANK'])", "rank > 0", [1, 2, 3]),
+        ("rank = int(os.environ.get('RANK', -1))", "rank in (-1, 0)", [0]),
+        ("local = int(os.getenv('LOCAL_RANK', '0'))", "local == 0", [0, 2]),
+        ("rank = dist.get_rank()", "rank % torch.cuda.device_count() == 0", [0, 2]),
+        ("main = dist.get_rank() == 0", "main", [0]),
+        ("main = dist.get_rank() == 0", "main and not main", []),
+        ("rank = dist.get_rank(); last = dist.get_world_size() - 1", "rank == last", [3]),
+        ("", "dist.get_rank() != 0 or dist.get_world_size() == 1", [1, 2, 3]),
+        ("import argparse; p = argparse.ArgumentParser(); p.add_argument('--local_rank', type=int); a = p.parse_args()",
+         "a.local_rank == 0", [0, 2]),
+        ("class C: main_rank = 0\nrank = dist.get_rank()", "rank == C.main_rank", [0]),
+    ],
+)  # fmt: skip
+def test_who_reaches_what_stands_under_a_test_on_the_rank(tmp_path, setup, test, expected):
+    program = read(tmp_path, f"dist.init_process_group('nccl')\n{setup}\nif {test}:\n    dist.barrier()\n")
+    reached = [ranks(event) for event in program.of(Collective)]
+    assert reached == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "dist.get_world_size() > 1",
+        "dist.is_initialized()",
+        "dist.is_available() and dist.is_initialized()",
+        "int(os.environ.get('WORLD_SIZE', '1')) > 1",
+        "'RANK' in os.environ",
+        "int(os.environ.get('RANK', -1)) != -1",
+        "torch.cuda.is_available()",
+    ],
+)
+def test_tests_on_the_run_are_no_tests_on_the_rank(tmp_path, test):
+    assert not for_some_ranks_only(barrier_under(tmp_path, test))
+
+
+def test_what_merely_got_touched_by_a_rank_is_no_test_on_it(tmp_path):
+    event = barrier_under(tmp_path, "os.path.exists(f'part-{rank}.pt')", "rank = dist.get_rank()")
+    assert not for_some_ranks_only(event)
+
+
+def test_a_guard_that_returns_restricts_the_rest(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        def save():
+            if dist.get_rank() != 0:
+                return
+            torch.save({}, "x.pt")
+            dist.barrier()
+
+        dist.init_process_group("nccl")
+        save()
+        """,
+    )
+    assert ranks(only(program.of(Collective))) == [0]
+    assert ranks(only(program.of(FileUsed))) == [0]
+
+
+def test_a_callee_that_exits_restricts_its_caller(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        import sys
+        def leave():
+            if dist.get_rank() == 0:
+                sys.exit(0)
+
+        dist.init_process_group("nccl")
+        leave()
+        dist.barrier()
+        """,
+    )
+    assert ranks(only(program.of(Collective))) == [1, 2, 3]
+
+
+def test_the_test_may_stand_in_a_decorator(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        import functools
+        def master_only(fn):
+            @functools.wraps(fn)
+            def inner(*args, **kwargs):
+                if dist.get_rank() == 0:
+                    return fn(*args, **kwargs)
+            return inner
+
+        @master_only
+        def save(path):
+            torch.save({}, path)
+
+        dist.init_process_group("nccl")
+        save("x.pt")
+        """,
+    )
+    saved = only(program.of(FileUsed))
+    assert ranks(saved) == [0] and saved.path.value == "x.pt"
+
+
+def test_a_guard_may_be_a_method_a_property_or_an_attribute(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        class Trainer:
+            def __init__(self, rank):
+                self.rank = rank
+                self.is_chief = rank == 0
+            @property
+            def leads(self):
+                return self.is_chief
+            def first(self):
+                return not self.rank
+            def run(self):
+                if self.is_chief:
+                    torch.save({}, "a.pt")
+                if self.leads:
+                    torch.save({}, "b.pt")
+                if self.first():
+                    torch.save({}, "c.pt")
+
+        dist.init_process_group("nccl")
+        Trainer(dist.get_rank()).run()
+        """,
+    )
+    assert [ranks(event) for event in program.of(FileUsed)] == [[0], [0], [0]]
+
+
+def test_the_rank_of_a_spawned_process_is_its_first_argument(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        def worker(rank, world_size):
+            dist.init_process_group("nccl", rank=rank, world_size=world_size)
+            if rank == 0:
+                dist.barrier()
+
+        if __name__ == "__main__":
+            mp.spawn(worker, args=(2,), nprocs=2)
+        """,
+    )
+    event = only(program.of(Collective))
+    assert event.process == "child 0" and event.stack == ()
+    assert ranks(event, "spawn") == [0]
+    assert only(program.of(GroupInit)).process == "child 0"
+
+
+def test_the_loop_variable_that_starts_processes_is_their_rank(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        from torch.multiprocessing import Process
+        def worker(rank, size):
+            dist.init_process_group("gloo", rank=rank, world_size=size)
+            if rank == 0:
+                dist.barrier()
+
+        if __name__ == "__main__":
+            processes = []
+            for rank in range(2):
+                p = Process(target=worker, args=(rank, 2))
+                p.start()
+                processes.append(p)
+            for p in processes:
+                p.join()
+        """,
+    )
+    assert ranks(only(program.of(Collective)), "spawn") == [0]
+
+
+def test_a_global_rank_is_put_together_from_node_and_local_rank(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        import argparse
+        def main_worker(gpu, ngpus, args):
+            args.rank = args.rank * ngpus + gpu
+            dist.init_process_group("nccl", rank=args.rank, world_size=args.world_size)
+            if args.rank % ngpus == 0:
+                torch.save({}, "x.pt")
+
+        if __name__ == "__main__":
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--rank", default=0, type=int)
+            parser.add_argument("--world-size", default=1, type=int)
+            args = parser.parse_args()
+            ngpus = torch.cuda.device_count()
+            mp.spawn(main_worker, nprocs=ngpus, args=(ngpus, args))
+        """,
+    )
+    assert ranks(only(program.of(FileUsed)), "spawn") == [0]
+
+
+def test_two_stores_under_opposite_conditions_are_kept_apart(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        if "RANK" in os.environ:
+            rank = int(os.environ["RANK"])
+        else:
+            rank = -1
+        dist.init_process_group("nccl")
+        if rank == -1:
+            dist.barrier()
+        if rank == 0:
+            dist.all_reduce(torch.ones(1))
+        """,
+    )
+    never, first = program.of(Collective)
+    assert ranks(never) == [] and ranks(first) == [0]
