@@ -146,14 +146,15 @@ def _matches(lines: list[str]) -> Iterator[tuple[int, int, "re.Match[str]"]]:
     """
     if not any("ddpdoctor:" in line for line in lines):
         return
-    read = 0
+    line, told = 1, 0  # where the reading is, and the last line on which a comment was told from a string
     try:
         for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
-            read = token.start[0]
+            line = token.start[0]
             if token.type == tokenize.COMMENT:
+                told = line
                 for match in _COMMENT.finditer(token.string):
-                    yield read, token.start[1] + match.start() + 1, match
+                    yield line, token.start[1] + match.start() + 1, match
     except (SyntaxError, tokenize.TokenError):
-        for number, line in enumerate(lines[read:], read + 1):
-            for match in _COMMENT.finditer(line):
+        for number in range(max(line, told + 1), len(lines) + 1):
+            for match in _COMMENT.finditer(lines[number - 1]):
                 yield number, match.start() + 1, match

@@ -96,9 +96,20 @@ def test_words_in_a_string_are_no_comment(checked):
     assert [line for _, line, _ in script.sift(script.finding("hang", 1))] == [1]
 
 
-def test_a_comment_in_a_file_that_does_not_parse_counts(checked):
-    script = checked("def f(:\n  x = 'open\n    y  # ddpdoctor: ignore[hang]\n")
-    assert script.sift(script.finding("hang", 3)) == []
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("def f(:\n  x = 'open\n    y  # ddpdoctor: ignore[hang]\n", 3),
+        ("x = \N{LEFT DOUBLE QUOTATION MARK}a\N{RIGHT DOUBLE QUOTATION MARK}  # ddpdoctor: ignore[hang]\n", 1),
+        ("    x = 1\n  y = 2  # ddpdoctor: ignore[hang]\n", 2),
+        ("x = 'open  # ddpdoctor: ignore[hang]\n", 1),
+        ("# ddpdoctor: ignore[hang]\nx = (\n", 1),
+    ],
+)
+def test_a_comment_in_a_file_that_does_not_parse_counts(checked, text, line):
+    script = checked(text)
+    assert script.sift(script.finding("hang", line)) == []
+    assert [comment.place.line for comment in comments_in(str(script.file), Lines())] == [line]
 
 
 def test_a_comment_in_another_file_of_the_project_counts(checked, project):
