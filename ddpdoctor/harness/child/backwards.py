@@ -35,28 +35,31 @@ def install(observer: Observer, torch: ModuleType) -> None:
 def _write(observer: Observer, warned: list[Any], *, reduced: bool) -> None:
     """Write a backward pass, and the gradients of each wrapped model that got some."""
     wrapped = [each for each in observer.wrappers.all.values() if each.gradients.touched]
-    averaged = [each for each in wrapped if each.prepared and reduced]
     bypassed = tuple(each.ref for each in wrapped if not each.prepared and not each.unsynced)
     texts = [warning.text for warning in warned]
     observer.recorder.write(Backward, reduced=reduced if observer.wrappers.all else None, bypassed=bypassed)
     for each in wrapped:
-        _write_gradients(observer, each, warned, averaged=each in averaged)
-        each.prepared = False
+        _write_gradients(observer, each, warned, reduced=reduced)
+        each.prepared = each.unsynced = False
     for text in dict.fromkeys(texts):
         observer.recorder.once(Warned, text, text=text)
 
 
-def _write_gradients(observer: Observer, wrapped: Wrapped, warned: list[Any], *, averaged: bool) -> None:
+def _write_gradients(observer: Observer, wrapped: Wrapped, warned: list[Any], *, reduced: bool) -> None:
+    """Write the gradients of a wrapped model, when its wrapper is to average them.
+
+    It cannot where a parameter got none: then nothing is reduced, and the next forward raises.
+    """
     seen = wrapped.gradients.collect(warned)
     wrapped.backwards += 1
-    if averaged:
+    if wrapped.prepared:
         observer.recorder.write(
             GradientsSeen,
             wrapper=wrapped.ref,
             step=wrapped.backwards,
             parameters=seen.parameters,
             unused=seen.unused,
-            digest=wrapped.gradients.digest(),
+            digest=wrapped.gradients.digest() if reduced else None,
         )
     if wrapped.pending is not None and wrapped.norms.counted:
         observer.recorder.write(

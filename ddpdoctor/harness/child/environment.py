@@ -28,6 +28,10 @@ WATCHED_PREFIXES = ("MASTER_", "NCCL_", "GLOO_", "TORCH_", "TORCHELASTIC_")
 """What the names of further ones begin with."""
 
 
+_MAPPINGS = (__name__, "os", "_collections_abc", "collections.abc")
+"""The modules whose functions stand between a write and the script: those of ``update``, for one."""
+
+
 def install(observer: Observer) -> None:
     """Observe ``os.environ`` in all its ways of being written, and ``os.putenv``."""
     writes = Writes(observer)
@@ -84,7 +88,7 @@ class Writes:
         if text not in WATCHED and not text.startswith(WATCHED_PREFIXES):
             return
         frame = sys._getframe(2)
-        while frame.f_back is not None and frame.f_code.co_filename.endswith(("_collections_abc.py", "/os.py")):
+        while frame.f_back is not None and frame.f_globals.get("__name__") in _MAPPINGS:
             frame = frame.f_back
         if self._observer.frames.is_user(frame):
             said = os.fsdecode(value) if isinstance(value, (str, bytes)) else str(value)

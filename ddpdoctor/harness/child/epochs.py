@@ -110,6 +110,8 @@ class Epoch:
         return self._observer.budget.backwards > self._backwards_before
 
     def _enough(self) -> bool:
+        if self.length is not None and self._drawn >= self.length:
+            return False  # it ends by itself
         target = self._target()
         if not self._trains():
             return self._drawn >= target

@@ -7,6 +7,7 @@ from typing import Any
 from ddpdoctor.harness.child.device_log import cuda_index
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
+from ddpdoctor.harness.child.redirect.lies import nothing
 
 
 def on_cpu(device: Any) -> Any:
@@ -20,6 +21,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
     """Redirect torch's functions, generators and defaults; files are loaded to the CPU."""
     observer.translate = _translation(torch)
     patches = observer.patches
+    patches.wrap(torch.Tensor, "record_stream", lambda original: nothing)  # it would judge the stream's type itself
     patches.wrap(torch, "set_default_device", _first_argument(on_cpu))
     patches.wrap_if_there(torch, "set_default_tensor_type", _first_argument(_plain_type))
     for owner in (torch, torch.jit):
@@ -30,7 +32,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
 def _translation(torch: Any) -> Callable[[Any, Any, Any], Any]:
     tensor = torch.Tensor
     stays = {tensor.cuda, tensor.pin_memory}
-    to, kind, record = tensor.to, tensor.type, tensor.record_stream
+    to, kind = tensor.to, tensor.type
 
     def translate(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if function in stays:
@@ -39,8 +41,6 @@ def _translation(torch: Any) -> Callable[[Any, Any, Any], Any]:
             args = (args[0], on_cpu(args[1]), *args[2:])
         elif function is kind and len(args) > 1:
             args = (args[0], _plain_type(args[1]), *args[2:])
-        elif function is record:
-            return None
         if kwargs and ("device" in kwargs or "pin_memory" in kwargs):
             kwargs = {**kwargs, **_on_host(kwargs)}
         return through(function, *args, **kwargs)
