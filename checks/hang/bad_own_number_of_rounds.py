@@ -15,13 +15,14 @@ def average(tensor, group):
     return tensor
 
 
-def balance(scores, group, tolerance=0.02):
-    """Scale the columns of a rank's scores until none holds more than its share."""
+def balance(scores, group, tolerance=0.05):
+    """Scale the columns of a rank's scores until each holds its share."""
     weights = scores.softmax(dim=1)
-    share = 1 / weights.shape[1]
-    while (weights.mean(dim=0) - share).abs().max() > tolerance:
-        weights = weights / average(weights.mean(dim=0), group)
+    shares = weights.mean(dim=0)
+    while (shares - shares.mean()).abs().max() > tolerance:
+        weights = weights / shares
         weights = weights / weights.sum(dim=1, keepdim=True)
+        shares = average(weights.mean(dim=0), group)
     return weights
 
 
@@ -34,10 +35,10 @@ def worker(rank, world_size):
         balancing, logging = dist.new_group(), dist.new_group()
         generator = torch.Generator().manual_seed(0)
         skew = (torch.arange(128) % 2).unsqueeze(1) * torch.tensor([3.0, 1.0, 0.0, -1.0])
-        dataset = TensorDataset(torch.randn(128, 4, generator=generator) * 0.1 + skew)
+        dataset = TensorDataset(torch.randn(128, 4, generator=generator) * 0.01 + skew)
         sampler = DistributedSampler(dataset, shuffle=False)
         loader = DataLoader(dataset, batch_size=16, sampler=sampler)
-        model = DDP(nn.Linear(4, 4).to(rank), device_ids=[rank])
+        model = DDP(nn.Linear(4, 4, bias=False).to(rank), device_ids=[rank])
         nn.init.eye_(model.module.weight)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         for (batch,) in loader:
