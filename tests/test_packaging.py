@@ -13,6 +13,8 @@ import tabulate
 from ddpdoctor import registry
 
 ROOT = Path(__file__).resolve().parent.parent
+LARGEST_FILE = 200_000
+"""Bytes; the largest file of code has a tenth of it."""
 SCRIPT = """\
 from torch.utils.data import DataLoader, DistributedSampler
 sampler = DistributedSampler(data)
@@ -90,6 +92,17 @@ def test_the_wheel_works_where_it_is_installed(wheel, tmp_path):
     assert (checked.returncode, checked.stderr) == (1, "")
     assert "train.py:3:10  error  shuffle-with-sampler  " in checked.stdout
     assert (site / "ddpdoctor" / "checks" / "shuffle_with_sampler" / "__init__.py").is_file()
+
+
+def test_git_holds_text_of_ordinary_size_only():
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this is no git checkout: {done.stderr.strip()}")
+    names = [name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+    assert names
+    large = [name for name in names if (ROOT / name).stat().st_size > LARGEST_FILE]
+    assert not large, "what a program left behind?"
+    assert not [name for name in names if b"\0" in (ROOT / name).read_bytes() and not name.startswith("checks/syntax")]
 
 
 # --- the registry ---------------------------------------------------------------------------------------------------
