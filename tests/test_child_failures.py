@@ -111,5 +111,9 @@ def test_a_file_that_does_not_parse_is_at_its_own_line(raise_in, tmp_path):
     assert [place.line for place in event.stack] == [1]
 
 
-def test_nothing_raised_is_nobodys():
-    assert not is_ours(None)
+@pytest.mark.parametrize(
+    ("error", "ours"),
+    [(ValueError(), False), (ModuleNotFoundError(name="apex"), False), (ModuleNotFoundError(name="ddpdoctor.x"), True)],
+)
+def test_an_exception_without_frames(error, ours):
+    assert is_ours(error) is ours

@@ -124,7 +124,7 @@ def test_what_is_looped_over_is_at_fault_at_its_own_place(run):
         run("for number in 5:\n    step(number)\n")
     user = [frame for frame in traceback.extract_tb(caught.tb) if frame.filename.endswith("train.py")]
     assert user[-1].lineno == 1
-    assert not is_ours(caught.tb)
+    assert not is_ours(caught.value)
 
 
 def test_future_imports_and_docstrings_keep_their_place(run):

@@ -3,6 +3,7 @@
 import atexit
 import builtins
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ def bootstrap(
 
 def _run(observer: Observer, original: Callable[..., Any], process: Any, *args: Any, **kwargs: Any) -> Any:
     observer.doing = "running the script"
+    observer.frames.bottom = sys._getframe()
     ending = Ending(observer)
     process.run = _Watched(observer, ending, process.run)
     _watch_spawned_function(observer, process)

@@ -36,7 +36,7 @@ class Epoch:
         self._stepped = 0
         self._steps_before = self._steps_at_last_batch = observer.budget.total_steps
         self._backwards_before = observer.budget.backwards
-        self._over = False
+        self._over = self._ended = False
         self._key = peers.key(ref, number)
         self._begin(loader)
 
@@ -77,8 +77,10 @@ class Epoch:
             raise StopIteration
         self._count_steps()
         if self._enough():
-            if not self._observer.budget.asked_by_next():
-                self._end(cut=True)
+            asked_by_next = self._observer.budget.asked_by_next()
+            self._end(cut=True)
+            if not asked_by_next:
+                self._over = True
                 raise StopIteration
             self._observer.budget.cut_asking_loop()
         elif self._batches is not None and self._last_next():
@@ -86,6 +88,7 @@ class Epoch:
         try:
             batch = through(next, self._inner)
         except StopIteration:
+            self._over = True
             self._end(cut=False)
             raise
         self._drawn += 1
@@ -134,12 +137,13 @@ class Epoch:
 
     def completes_epoch(self) -> bool:
         """Whether an optimiser step taken now is the last one of this epoch."""
-        return not self._over and self._stepped + 1 >= self._target()
+        return not self._ended and self._stepped + 1 >= self._target()
 
     def _end(self, *, cut: bool) -> None:
-        if self._over:
+        """Write the end of the epoch, once; whoever may not be refused gets further batches of it."""
+        if self._ended:
             return
-        self._over = True
+        self._ended = True
         observer = self._observer
         self._count_steps()
         steps = observer.budget.total_steps - self._steps_before
@@ -148,5 +152,5 @@ class Epoch:
         observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0)
 
     def __del__(self) -> None:
-        if not self._over and os.getpid() == self._observer.pulse.pid and not sys.is_finalizing():
+        if not self._ended and os.getpid() == self._observer.pulse.pid and not sys.is_finalizing():
             self._end(cut=True)

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 import traceback as tracebacks
-from types import TracebackType
 from typing import Protocol
 
 from ddpdoctor.events import Raised
@@ -25,6 +24,8 @@ PEER_TYPES = frozenset({"ProcessRaisedException", "ProcessExitedException", "Bro
 """Exceptions that only pass on that a started process has failed."""
 
 LONGEST_MESSAGE = 4000
+
+OURS_NAME = __name__.partition(".")[0]
 
 
 class Spending(Protocol):
@@ -55,13 +56,12 @@ class Failures:
         if error is self._seen:
             return
         self._seen = error
-        traceback = error.__traceback__
         self._recorder.write(
             Raised,
             at=self._at(error),
             type=_name(error),
             message=self._message(error),
-            ours=is_ours(traceback),
+            ours=is_ours(error),
             caused_by_peer=type(error).__name__ in PEER_TYPES or PEER_GONE.search(str(error)) is not None,
             missing=self._missing(error),
             after_cut=self._budget.spent,
@@ -97,13 +97,16 @@ def _name(error: BaseException) -> str:
     )
 
 
-def is_ours(traceback: TracebackType | None) -> bool:
+def is_ours(error: BaseException) -> bool:
     """Whether an exception was raised by code of this package's own: its innermost frame is ours and no mere passage.
 
     A frame that passes a call on to a function without frames (one written in C) is the innermost of that function's
-    exceptions.
+    exceptions. Stand-ins for absent modules raise in the place of those modules.
     """
+    if isinstance(error, ModuleNotFoundError):
+        return (error.name or "").partition(".")[0] == OURS_NAME
     innermost = None
+    traceback = error.__traceback__
     while traceback is not None:
         innermost = traceback.tb_frame.f_code
         traceback = traceback.tb_next

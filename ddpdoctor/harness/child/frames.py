@@ -38,6 +38,7 @@ class UserFrames:
         self._files: dict[str, str | None] = {}
         self._places: dict[tuple[CodeType, int], Place] = {}
         self._nowhere = Place(script, 0)
+        self.bottom: FrameType | None = None  # in a forked process: what is around it belongs to the parent
 
     def path(self, filename: str) -> str | None:
         """Return the absolute path of one of the user's files, ``None`` for any other."""
@@ -61,7 +62,7 @@ class UserFrames:
 
     def outward(self, frame: FrameType | None) -> Iterator[FrameType]:
         """Yield the user's frames from a frame outward, innermost first."""
-        while frame is not None:
+        while frame is not None and frame is not self.bottom:
             if self.path(frame.f_code.co_filename) is not None:
                 yield frame
             frame = frame.f_back

@@ -25,8 +25,8 @@ _IMPORTS_CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseExcep
 class LoopHeads(ast.NodeTransformer):
     """Wraps what loops loop over, the tests of ``while`` loops and calls of ``next``.
 
-    Left alone are loops without a call in them, which can take no training step, and generator expressions and
-    asynchronous loops, which do not run where they stand.
+    Left alone are loops in which no training step can be taken, for there is no call in them, and generator
+    expressions and asynchronous loops, which do not run where they stand.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,8 @@ def _call(name: str, arguments: list[ast.expr], at: ast.AST) -> ast.Call:
 
 
 def _calls(nodes: list[Any]) -> bool:
-    return any(isinstance(inner, ast.Call) for node in nodes for inner in ast.walk(node))
+    """Whether anything happens in nodes in which a training step could be taken: there, or by who gets a yield."""
+    return any(isinstance(inner, (ast.Call, ast.Yield, ast.YieldFrom)) for node in nodes for inner in ast.walk(node))
 
 
 def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
