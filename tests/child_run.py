@@ -22,9 +22,12 @@ SECONDS = 240
 
 
 class Run(NamedTuple):
-    """What a run left: the events in the order of time, the last statuses, the exit statuses, and what was printed."""
+    """What a run left: the events in the order of time, all of them and by process, the last statuses, the exit
+    statuses, and what was printed.
+    """
 
     events: tuple[Event, ...]
+    processes: tuple[tuple[Event, ...], ...]
     statuses: tuple[Status, ...]
     exits: tuple[int, ...]
     output: str
@@ -104,15 +107,23 @@ def _finished(run, environments, directory):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(10)
-    events = [_with_indices(run, pid, codec.loads(text)) for pid, text in _lines(run)]
-    latest = {(event.process, event.rank, event.order): event for event in events}
+    processes = {}
+    for pid, text in _lines(run):
+        event = _with_indices(run, pid, codec.loads(text))
+        processes.setdefault(pid, {})[event.order] = event  # one that is written again takes its place
+    by_process = sorted((_in_time(events.values()) for events in processes.values()), key=lambda events: events[0].time)
     return Run(
-        events=tuple(sorted(latest.values(), key=lambda event: event.time)),
+        events=_in_time(event for events in by_process for event in events),
+        processes=tuple(by_process),
         statuses=tuple(read_statuses(str(run))),
         exits=exits,
         output=(run / "output" / "all.txt").read_text(encoding="utf-8", errors="replace"),
         folder=run,
     )
+
+
+def _in_time(events):
+    return tuple(sorted(events, key=lambda event: event.time))
 
 
 def _lines(run):

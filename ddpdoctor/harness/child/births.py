@@ -79,6 +79,7 @@ def _run(observer: Observer, original: Callable[..., Any], process: Any, *args: 
     process.run = _Watched(observer, ending, process.run)
     _watch_spawned_function(observer, process)
     spawned = getattr(process, "_start_method", None) == "spawn" or ends_as_an_interpreter()
+    observer.runs_exit_functions = spawned
     if spawned:
         atexit.register(ending.at_exit_of_interpreter)
     try:

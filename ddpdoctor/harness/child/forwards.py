@@ -81,6 +81,8 @@ class Forwards:
         return known
 
     def _write(self, module: Any, model: Any, via: str) -> None:
+        if self._observer.trial is not None:
+            self._observer.trial.went_on()
         self._observer.recorder.write(
             Forward, model=model, via=via, grad=self._torch.is_grad_enabled(), training=bool(module.training)
         )

@@ -64,6 +64,7 @@ class Observer:
         self.doing = "starting"
         self.done = False
         self.need = 0
+        self.runs_exit_functions = True  # a forked process leaves without
         self.tried = False  # what an exception leads to
         self.asked_backend: str | None = None
         self.loaded_share = 1.0  # of the last batch: the part of its samples that was loaded

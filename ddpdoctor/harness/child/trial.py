@@ -91,6 +91,7 @@ class Trial:
     def __init__(self, observer: Observer, pipe: int) -> None:
         self._pipe = pipe
         self._destroyed = False
+        self._runs_exit_functions = observer.runs_exit_functions
         observer.recorder.muted = True
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS)
@@ -115,7 +116,7 @@ class Trial:
         import atexit
 
         run: Any = getattr(atexit, "_run_exitfuncs", None)
-        if run is not None:
+        if run is not None and self._runs_exit_functions:
             run()
         self._end("destroyed" if self._destroyed else "left")
 
