@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,15 +78,20 @@ class TestProcesses:
             try:
                 below = wait_until(lambda: processes.descendants(child.pid))
                 assert processes.descendants(os.getpid()) >= {child.pid, *below}
-                first = next(processes.usages(below))
-                time.sleep(0.3)
-                second = wait_until(lambda: next((use for use in processes.usages(below) if use.cpu > first.cpu), None))
-                assert second.active and second.memory > 1 << 26 and second.inner == second.pid
-                (waiting,) = processes.usages([child.pid])
-                assert not waiting.active
+                census = processes.Census()
+
+                def computing() -> processes.Usage | None:
+                    uses = census.usages(below)
+                    return next((use for use in uses if use.threads[0].cpu > 0.1 and use.memory > 1 << 26), None)
+
+                seen = wait_until(computing)
+                assert seen.threads[0].active and seen.threads[0].name.startswith("python")
+                assert seen.inner == seen.pid == seen.threads[0].inner
+                (waiting,) = census.usages([child.pid])
+                assert not waiting.threads[0].active
             finally:
                 os.killpg(child.pid, signal.SIGKILL)
-        assert list(processes.usages([child.pid])) == []
+        assert list(census.usages([child.pid])) == []
 
 
 class TestProjectRoot:

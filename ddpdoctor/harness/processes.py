@@ -7,26 +7,74 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 NEITHER_RUNS_NOR_LOADS = frozenset("SITZXt")
-"""States of a process in which it neither runs nor waits for a disk: sleeping, idle, stopped, ended."""
+"""States of a thread in which it neither runs nor waits for a disk: sleeping, idle, stopped, ended."""
+
+
+class Thread(NamedTuple):
+    """What a thread has used since it began.
+
+    ``inner`` is its number in its own namespace, ``name`` what the system calls it, and ``cpu`` its CPU seconds; where
+    the kernel counts them, those in which it could have run but others did are among them: so on a busy machine a
+    thread that computes is told from one that waits. ``active`` when it runs or waits for a disk at this moment.
+    """
+
+    inner: int
+    name: str
+    cpu: float
+    active: bool
 
 
 class Usage(NamedTuple):
     """What a process has used since it began, and what it holds now.
 
-    ``inner`` is its number in its own namespace, which is one of ``depth`` around each other. ``cpu`` are CPU seconds;
-    where the kernel counts them, those in which the process could have run but others did are among them: so on a busy
-    machine a process that computes is told from one that waits. ``transferred`` are the bytes read and written,
-    ``memory`` the bytes that are its alone (not those of files, which the kernel can drop), and ``active`` says whether
-    it runs or waits for a disk at this moment.
+    ``inner`` is its number in its own namespace, which is one of ``depth`` around each other. ``transferred`` are the
+    bytes read and written, ``memory`` the bytes that are its alone (not those of files, which the kernel can drop).
     """
 
     pid: int
     inner: int
     depth: int
-    cpu: float
+    threads: tuple[Thread, ...]
     transferred: int
     memory: int
-    active: bool
+
+
+class Census:
+    """Asks the operating system about processes again and again, and remembers what does not change."""
+
+    def __init__(self) -> None:
+        self._inner: dict[int, int] = {}  # the numbers that threads know themselves by
+
+    def usages(self, pids: Iterable[int]) -> Iterator[Usage]:
+        """Yield what each of the processes that still exist uses."""
+        for pid in pids:
+            with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):  # it ended meanwhile
+                yield self._linux_usage(pid) if sys.platform == "linux" else _other_usage(pid)
+
+    def _linux_usage(self, pid: int) -> Usage:
+        if _stat(f"/proc/{pid}")[1] == "Z":
+            raise ProcessLookupError(f"process {pid} has ended; its parent has not looked yet")
+        about = _table(f"/proc/{pid}/status")
+        memory = sum(int(about[name].split()[0]) << 10 for name in ("RssAnon", "RssShmem") if name in about)
+        numbers = about.get("NSpid", str(pid)).split()
+        try:
+            moved = _table(f"/proc/{pid}/io")
+            transferred = int(moved["rchar"]) + int(moved["wchar"])
+        except (OSError, KeyError):
+            transferred = 0  # not readable: a process of another user's
+        return Usage(pid, int(numbers[-1]), len(numbers), tuple(self._threads(pid)), transferred, memory)
+
+    def _threads(self, pid: int) -> Iterator[Thread]:
+        for name in os.listdir(f"/proc/{pid}/task"):
+            folder, number = f"/proc/{pid}/task/{name}", int(name)
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                thread, state, *fields = _stat(folder)
+                if number not in self._inner:
+                    numbers = _table(f"{folder}/status").get("NSpid", name).split()
+                    self._inner[number] = int(numbers[-1])
+                spent = (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK")
+                active = state not in NEITHER_RUNS_NOR_LOADS
+                yield Thread(self._inner[number], thread, _demand(folder, spent), active)
 
 
 def descendants(root: int) -> frozenset[int]:
@@ -43,13 +91,6 @@ def descendants(root: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def usages(pids: Iterable[int]) -> Iterator[Usage]:
-    """Yield what each of the processes that still exist uses."""
-    for pid in pids:
-        with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):  # it ended meanwhile
-            yield _linux_usage(pid) if sys.platform == "linux" else _other_usage(pid)
-
-
 def _parents() -> Iterator[tuple[int, int]]:
     if sys.platform != "linux":
         yield from ((int(pid), int(parent)) for pid, parent in _ps("pid=,ppid="))
@@ -57,45 +98,24 @@ def _parents() -> Iterator[tuple[int, int]]:
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                yield int(name), int(_stat(name)[1])
+                yield int(name), int(_stat(f"/proc/{name}")[2])
 
 
-def _stat(pid: object) -> list[str]:
-    """Return the fields of /proc/<pid>/stat from the third, the state, on (proc_pid_stat(5))."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()
+def _stat(folder: str) -> list[str]:
+    """Return the fields of a process's or thread's ``stat`` from the second on (proc_pid_stat(5)): name, state …"""
+    with open(f"{folder}/stat", encoding="utf-8", errors="replace") as file:
+        before, _, after = file.read().rpartition(")")
+    return [before.partition("(")[2], *after.split()]
 
 
-def _linux_usage(pid: int) -> Usage:
-    fields = _stat(pid)
-    state, ticks = fields[0], int(fields[11]) + int(fields[12])
-    if state == "Z":
-        raise ProcessLookupError(f"process {pid} has ended; its parent has not looked yet")
-    cpu = ticks / os.sysconf("SC_CLK_TCK")
-    about = _table(f"/proc/{pid}/status")
-    memory = sum(int(about[name].split()[0]) << 10 for name in ("RssAnon", "RssShmem") if name in about)
-    numbers = about.get("NSpid", str(pid)).split()
+def _demand(folder: str, spent: float) -> float:
+    """Return the seconds that a thread ran or could have run (sched-stats: both in nanoseconds)."""
     try:
-        moved = _table(f"/proc/{pid}/io")
-        transferred = int(moved["rchar"]) + int(moved["wchar"])
-    except (OSError, KeyError):
-        transferred = 0  # not readable: a process of another user's
-    active = state not in NEITHER_RUNS_NOR_LOADS
-    return Usage(pid, int(numbers[-1]), len(numbers), _demand(pid, cpu), transferred, memory, active)
-
-
-def _demand(pid: int, cpu: float) -> float:
-    """Return the seconds that the threads of a process ran or could have run (sched-stats: both in nanoseconds)."""
-    total = 0
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
-                ran, waited, _ = file.read().split()
-            total += int(ran) + int(waited)
+        with open(f"{folder}/schedstat", encoding="ascii") as file:
+            ran, waited, _ = file.read().split()
     except (OSError, ValueError):
-        return cpu  # a kernel without scheduler statistics
-    # Threads that ended take their time along here and leave it in the process's own count.
-    return max(cpu, total / 1e9)
+        return spent  # a kernel without scheduler statistics
+    return (int(ran) + int(waited)) / 1e9
 
 
 def _table(path: str) -> dict[str, str]:
@@ -109,7 +129,7 @@ def _other_usage(pid: int) -> Usage:
     cpu = 0.0
     for part in spent.replace("-", ":").split(":"):
         cpu = cpu * 60 + float(part)
-    return Usage(pid, pid, 1, cpu, 0, int(resident) << 10, state[0] in "RU")
+    return Usage(pid, pid, 1, (Thread(0, "", cpu, state[0] in "RU"),), 0, int(resident) << 10)
 
 
 def _ps(columns: str, pid: int | None = None) -> Iterator[list[str]]:

@@ -77,7 +77,7 @@ class Status(NamedTuple):
     event that its main thread waits in. ``stack`` holds the main thread's frames in the user's files, outermost first,
     each a file and a line. ``doing`` is for a person to read (``step 3 of 6``). ``done`` when the user's code has
     ended. ``need`` is the number of bytes this rank expects to use at most, where it can tell (parameters, gradients,
-    optimiser state).
+    optimiser state). ``writer`` is the native number of the thread that wrote this; :func:`write_status` fills it in.
     """
 
     pid: int
@@ -90,6 +90,7 @@ class Status(NamedTuple):
     doing: str = ""
     done: bool = False
     need: int = 0
+    writer: int = 0
 
 
 def events_path(folder: str, pid: int) -> str:
@@ -135,7 +136,8 @@ def plan_of(data: Mapping[str, Any]) -> Plan:
 
 def write_status(folder: str, status: Status) -> None:
     """Replace the status file of a process."""
-    _replace(os.path.join(folder, "status", f"{status.pid}.json"), status._asdict())
+    written = status._replace(writer=threading.get_native_id())
+    _replace(os.path.join(folder, "status", f"{status.pid}.json"), written._asdict())
 
 
 def read_statuses(folder: str) -> Iterator[Status]:

@@ -11,9 +11,13 @@ from ddpdoctor.harness.processes import Usage
 from ddpdoctor.harness.run_folder import Status, events_path, indices_path
 from ddpdoctor.harness.translation import Translation
 
-BUSY_SHARE = 0.15
-"""A process that uses more than this share of a CPU computes. One that waits is charged with 0.01 to 0.06: its thread
-that writes a status four times a second wakes with the clock's tick, and each tick charges 0.01 s to whom it meets."""
+BUSY_SHARE = 0.1
+"""A process whose threads want more than this share of a CPU computes. Threads that wake by the clock are left out (the
+one that writes the status, and :data:`POLLING_THREADS`): on a busy machine they wait for a CPU each time, which counts
+as wanting one; with eleven process groups on twelve times as many processes as cores that came to 0.2 to 1.5 CPUs."""
+
+POLLING_THREADS = frozenset({"gloo_tcp_loop"})
+"""Threads that wake a hundred times a second while a rank waits: gloo's, one a process group (torch 2.14)."""
 
 BUSY_BYTES = 1 << 18
 """A process that reads or writes more bytes a second than this is loading something; its status is a kilobyte."""
@@ -93,11 +97,14 @@ class Trail:
             return
         since, before = self._measured
         seconds = now - since
-        if usage.active:
+        writer = self.status.writer if self.status else 0
+        threads = [thread for thread in usage.threads if thread.inner != writer and thread.name not in POLLING_THREADS]
+        if any(thread.active for thread in threads):
             self._active = now
         if seconds >= WINDOW_SECONDS:
-            share = (usage.cpu - before.cpu) / seconds
-            if share > BUSY_SHARE or usage.transferred - before.transferred > BUSY_BYTES * seconds:
+            spent = {thread.inner: thread.cpu for thread in before.threads}
+            used = sum(thread.cpu - spent.get(thread.inner, 0.0) for thread in threads)
+            if used > BUSY_SHARE * seconds or usage.transferred - before.transferred > BUSY_BYTES * seconds:
                 self._active = now
             self._measured = now, usage
 

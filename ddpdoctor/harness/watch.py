@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpdoctor.events import Event
 from ddpdoctor.harness.hang import RankView
-from ddpdoctor.harness.processes import Usage, descendants, usages
+from ddpdoctor.harness.processes import Census, Usage, descendants
 from ddpdoctor.harness.run_folder import read_statuses
 from ddpdoctor.harness.trail import Trail
 from ddpdoctor.harness.translation import Translation
@@ -28,7 +28,8 @@ class Watch:
         self.began = began
         self._translation = translation
         self._namespaced = namespaced
-        own = next(usages([os.getpid()]))
+        self._census = Census()
+        own = next(self._census.usages([os.getpid()]))
         self._least_depth = own.depth + namespaced
         self._strangers: dict[int, Trail] = {}
 
@@ -109,6 +110,6 @@ class Watch:
         return self.trails[pid]
 
     def _usages(self) -> Iterator[Usage]:
-        for usage in usages(descendants(self._guardian)):
+        for usage in self._census.usages(descendants(self._guardian)):
             if usage.depth >= self._least_depth:
                 yield usage
