@@ -13,6 +13,8 @@ from ddpdoctor.harness import environment, reasons, run_folder
 from ddpdoctor.harness.crash_report import last_stack
 from ddpdoctor.harness.hang import RankView, deadlocked, difference
 from ddpdoctor.harness.plan import Plan
+from ddpdoctor.harness.processes import Thread, Usage
+from ddpdoctor.harness.trail import Trail
 from ddpdoctor.harness.translation import Translation
 from ddpdoctor.place import Place
 from ddpdoctor.value import Constant
@@ -39,6 +41,43 @@ def outside(rank: int, still: float) -> RankView:
 
 def ended(rank: int, still: float) -> RankView:
     return RankView(rank, ended=True, inside=None, still=still, issued=(collective(),))
+
+
+class TestStillness:
+    """How long a process has done nothing."""
+
+    @pytest.fixture
+    def trail(self, tmp_path: Path) -> Trail:
+        trail = Trail(str(tmp_path), 5, now=0.0)
+        trail.take_status(run_folder.Status(pid=5, rank=0, writer=7), 0.0)
+        return trail
+
+    def still_after(self, trail: Trail, *threads: Thread, transferred: int = 0) -> float:
+        """Return for how long the process is still when its threads have done this much after two seconds."""
+        idle = tuple(thread._replace(cpu=0.0, active=False) for thread in threads)
+        trail.take_usage(Usage(pid=5, inner=5, depth=1, threads=idle, transferred=0, memory=0), 0.0)
+        trail.take_usage(Usage(pid=5, inner=5, depth=1, threads=threads, transferred=transferred, memory=0), 2.0)
+        return trail.still(2.0)
+
+    def test_threads_that_wake_by_the_clock_do_not_count(self, trail: Trail) -> None:
+        writer, poller = Thread(7, "python", 1.5, active=True), Thread(8, "gloo_tcp_loop", 1.5, active=True)
+        assert self.still_after(trail, Thread(5, "python", 0.0, active=False), writer, poller) == 2.0
+
+    def test_a_thread_that_computed_counts_though_it_sleeps_now(self, trail: Trail) -> None:
+        assert self.still_after(trail, Thread(5, "python", 0.5, active=False)) == 0.0
+
+    def test_a_thread_that_runs_or_waits_for_a_disk_counts(self, trail: Trail) -> None:
+        assert self.still_after(trail, Thread(9, "pt_autograd_0", 0.0, active=True)) == 0.0
+
+    def test_a_process_that_reads_counts(self, trail: Trail) -> None:
+        assert self.still_after(trail, Thread(5, "python", 0.0, active=False), transferred=1 << 24) == 0.0
+        assert self.still_after(Trail("", 6, now=0.0), Thread(5, "python", 0.0, active=False), transferred=999) == 2.0
+
+    def test_a_status_that_says_something_new_counts(self, trail: Trail) -> None:
+        trail.take_status(run_folder.Status(pid=5, rank=0, time=3.0), 3.0)
+        assert trail.still(4.0) == 4.0
+        trail.take_status(run_folder.Status(pid=5, rank=0, time=3.5, collectives=1), 3.5)
+        assert trail.still(4.0) == 0.5
 
 
 class TestHang:

@@ -281,6 +281,34 @@ def test_an_end_without_a_word_is_an_exit(harness: "Harness") -> None:
     assert ends(harness) == {0: "exit", 1: "exit"}
 
 
+def test_a_rank_that_its_starter_ended_when_another_failed_was_killed(harness: "Harness") -> None:
+    harness.run(
+        """
+        import os, signal, time
+        children = []
+        for rank in range(2):
+            pid = os.fork()
+            if pid == 0:
+                child.__init__(child.folder)
+                child.rank = rank
+                child.wrap()
+                if rank == 1:
+                    time.sleep(0.5)
+                    child.say("Raised", type="ValueError", message="bad batch")
+                    child.say("Ended", how="exception", status=1)
+                    os._exit(1)
+                time.sleep(60)
+            children.append(pid)
+        os.waitpid(children[1], 0)
+        os.kill(children[0], signal.SIGTERM)
+        os.waitpid(children[0], 0)
+        raise RuntimeError("Connection closed by peer: process 1 failed")
+        """,
+        style="spawn",
+    )
+    assert ends(harness) == {0: "killed", 1: "exception", None: "exception"}
+
+
 def test_processes_that_a_script_leaves_running_are_ended(harness: "Harness") -> None:
     seen = harness.run(
         """

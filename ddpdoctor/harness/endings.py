@@ -175,9 +175,11 @@ class Endings:
             return "killed"
         if trail.status and trail.status.done:
             return "natural"
-        if status is not None or self._ending.how == "finished":
-            return "exit"  # without the end that Python makes: os._exit
-        return "cut" if trail.alive else "killed"
+        if status is None and trail.alive and self._ending.how != "finished":
+            return "cut"
+        # Without the end that Python makes: by os._exit, or by the process that started it when another one failed.
+        failed = status is None and any(other.raised for other in self._watch.trails.values())
+        return "killed" if failed else "exit"
 
     def _exit_status(self, trail: Trail) -> int | None:
         """Return the exit status of a process that the parent had started; minus the signal where one killed it."""
