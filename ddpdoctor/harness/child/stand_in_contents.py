@@ -29,6 +29,14 @@ VOC_CLASSES = (
     "cow",
     "diningtable",
     "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
 )
 PICTURE = 256
 """The side in pixels of a picture of a folder: larger than what scripts crop from it."""
@@ -56,7 +64,7 @@ def _pictures(length: int, *shape: int) -> Any:
     import numpy as np
 
     one = np.random.default_rng(0).integers(0, 255, (1, *shape), dtype=np.uint8)
-    return np.broadcast_to(one, (length, *shape))
+    return np.lib.stride_tricks.as_strided(one, (length, *shape), (0, *one.strides[1:]))
 
 
 def cifar(classes: tuple[str, ...] | int) -> Callable[[Any, dict[str, Any]], str]:
@@ -83,7 +91,7 @@ def digits(classes: tuple[str, ...]) -> Callable[[Any, dict[str, Any]], str]:
 
         train = bool(given.get("train", given.get("what", "train") == "train"))
         names, length = list(classes), 60_000 if train else 10_000
-        split = given.get("split")
+        split = given.get("split", getattr(dataset, "split", None))
         if split in EMNIST_LENGTH:
             length = EMNIST_LENGTH[split][0 if train else 1]
             names = [str(number) for number in range(EMNIST_LENGTH[split][2])]
@@ -160,12 +168,10 @@ def imagenet(dataset: Any, given: dict[str, Any]) -> str:
     return words
 
 
-def voc(dataset: Any, given: dict[str, Any]) -> str:
+def voc_segmentation(dataset: Any, given: dict[str, Any]) -> str:
     """Fill VOCSegmentation: its items open files, so the item itself is replaced."""
-    from torchvision.datasets.vision import StandardTransform
-
     length = 1_464 if given.get("image_set", "train") == "train" else 1_449
-    transforms = given.get("transforms") or StandardTransform(given.get("transform"), given.get("target_transform"))
+    transforms = _transforms(given)
     dataset.images = [f"{index}.jpg" for index in range(length)]
     dataset.targets = [f"{index}.png" for index in range(length)]
     _give_items(
@@ -174,12 +180,29 @@ def voc(dataset: Any, given: dict[str, Any]) -> str:
     return f"{length} samples of {PICTURE}x{PICTURE} pixels in 21 classes, all the same picture"
 
 
+def voc_detection(dataset: Any, given: dict[str, Any]) -> str:
+    """Fill VOCDetection: each picture has one box."""
+    length = 5_717 if given.get("image_set", "train") == "train" else 5_823
+    transforms = _transforms(given)
+    dataset.images = [f"{index}.jpg" for index in range(length)]
+    dataset.targets = [f"{index}.xml" for index in range(length)]
+    box = {"xmin": "16", "ymin": "16", "xmax": "144", "ymax": "144"}
+    size = {"width": str(PICTURE), "height": str(PICTURE), "depth": "3"}
+
+    def item(index: int) -> Any:
+        name = VOC_CLASSES[index % len(VOC_CLASSES)]
+        thing = {"name": name, "pose": "Unspecified", "truncated": "0", "difficult": "0", "bndbox": dict(box)}
+        note = {"folder": "VOC2012", "filename": f"{index}.jpg", "size": dict(size), "segmented": "0"}
+        return transforms(_picture(), {"annotation": {**note, "object": [thing]}})
+
+    _give_items(dataset, length, item)
+    return f"{length} samples of {PICTURE}x{PICTURE} pixels with one box each, all the same picture"
+
+
 def coco(dataset: Any, given: dict[str, Any]) -> str:
     """Fill CocoDetection: each picture has one box."""
-    from torchvision.datasets.vision import StandardTransform
-
     length = 5_000
-    transforms = given.get("transforms") or StandardTransform(given.get("transform"), given.get("target_transform"))
+    transforms = _transforms(given)
     dataset.ids = list(range(length))
 
     def item(index: int) -> Any:
@@ -198,6 +221,14 @@ def coco(dataset: Any, given: dict[str, Any]) -> str:
     return f"{length} samples of {PICTURE}x{PICTURE} pixels with one box each, all the same picture"
 
 
+def _transforms(given: dict[str, Any]) -> Callable[[Any, Any], Any]:
+    """Return what a data set applies to a picture and its target."""
+    from torchvision.datasets.vision import StandardTransform
+
+    both: Callable[[Any, Any], Any] | None = given.get("transforms")
+    return both or StandardTransform(given.get("transform"), given.get("target_transform"))
+
+
 def _give_items(dataset: Any, length: int, item: Callable[[int], Any]) -> None:
     """Give one data set a length and items of its own: special methods are looked up on the type."""
     kind = type(dataset)
@@ -212,7 +243,11 @@ def _give_items(dataset: Any, length: int, item: Callable[[int], Any]) -> None:
     )
 
 
-CONTENTS: dict[str, Callable[[Any, dict[str, Any]], str]] = {
+Fill = Callable[[Any, dict[str, Any]], str]
+"""Gives a data set, without its data, attributes like the real one's for the arguments it was made with, and returns
+what it holds in words."""
+
+CONTENTS: dict[str, Fill] = {
     "CIFAR10": cifar(CIFAR10_CLASSES),
     "CIFAR100": cifar(100),
     "MNIST": digits(tuple(str(number) for number in range(10))),
@@ -224,7 +259,8 @@ CONTENTS: dict[str, Callable[[Any, dict[str, Any]], str]] = {
     "STL10": stl10,
     "ImageFolder": image_folder,
     "ImageNet": imagenet,
-    "VOCSegmentation": voc,
+    "VOCDetection": voc_detection,
+    "VOCSegmentation": voc_segmentation,
     "CocoDetection": coco,
 }
 """The data sets that there is a stand-in for, by name, and what fills each."""

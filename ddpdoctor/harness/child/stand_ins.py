@@ -2,7 +2,6 @@
 
 import inspect
 import os
-from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -12,23 +11,21 @@ from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.stand_in_contents import CONTENTS
 
-Fill = Callable[[Any, dict[str, Any]], str]
-"""Gives a data set, without its data, attributes like the real one's for the arguments it was made with, and returns
-what it holds in words."""
-
 
 def install(observer: Observer, module: ModuleType) -> None:
     """Replace the constructors of torchvision's data sets that there is a stand-in for."""
     replaced: set[Any] = set()
-    for name, fill in CONTENTS.items():
-        kind = getattr(module, name, None)
-        if kind is None or "__init__" not in vars(kind) or kind in replaced:
+    for name in CONTENTS:
+        named = getattr(module, name, None)
+        # Several data sets can share a constructor, and each is filled by its own name.
+        kind = next((each for each in getattr(named, "__mro__", ()) if "__init__" in vars(each)), None)
+        if kind is None or kind in replaced:
             continue
         replaced.add(kind)
-        observer.patches.wrap(kind, "__init__", partial(_constructor, observer, fill))
+        observer.patches.wrap(kind, "__init__", partial(_constructor, observer))
 
 
-def _constructor(observer: Observer, fill: Fill, original: Any) -> Any:
+def _constructor(observer: Observer, original: Any) -> Any:
     signature = inspect.signature(original)
 
     def __init__(dataset: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
@@ -50,9 +47,10 @@ def _constructor(observer: Observer, fill: Fill, original: Any) -> Any:
         try:
             through(original, dataset, *args, **kwargs)
         except (RuntimeError, FileNotFoundError, NotADirectoryError, ModuleNotFoundError) as error:
-            if not _is_about_files(error, given):
+            name = next((each.__name__ for each in type(dataset).__mro__ if each.__name__ in CONTENTS), None)
+            if name is None or not _is_about_files(error, given):
                 raise
-            _stand_in(observer, dataset, given, fill)
+            _stand_in(observer, dataset, given, name)
 
     return __init__
 
@@ -70,7 +68,7 @@ def _is_about_files(error: Exception, given: dict[str, Any]) -> bool:
     return "not found" in text or "corrupted" in text or "download" in text or not os.path.exists(root)
 
 
-def _stand_in(observer: Observer, dataset: Any, given: dict[str, Any], fill: Fill) -> None:
+def _stand_in(observer: Observer, dataset: Any, given: dict[str, Any], kind: str) -> None:
     from torchvision.datasets.vision import VisionDataset
 
     VisionDataset.__init__(
@@ -80,7 +78,6 @@ def _stand_in(observer: Observer, dataset: Any, given: dict[str, Any], fill: Fil
         transform=given.get("transform"),
         target_transform=given.get("target_transform"),
     )
-    words = fill(dataset, given)
-    kind = _torchvision_class(type(dataset)).__name__
+    words = CONTENTS[kind](dataset, given)
     observer.datasets.stand_ins[id(dataset)] = words
     observer.recorder.substituted(f"{kind}, which is not on disk", words)
