@@ -74,6 +74,10 @@ assert torch.cuda.get_device_capability() >= (8, 0)
 torch.cuda.memory_stats()["anything"]
 torch.cuda.nvtx.range_push("forward")
 
+certain, target = torch.tensor([0.25]), torch.tensor([1.5])
+assert nn.BCELoss()(certain, target).item() > 0, "a GPU does not look at the range of targets"
+assert torch.histc(torch.tensor([1, 2, 2]).cuda(), 2, 1, 2).tolist() == [1, 2]
+
 warnings.simplefilter("ignore")
 scaler = torch.amp.GradScaler("cuda")
 optimizer = torch.optim.Adam(model.parameters(), fused=False)

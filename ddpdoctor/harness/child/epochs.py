@@ -137,7 +137,8 @@ class Epoch:
 
     def completes_epoch(self) -> bool:
         """Whether an optimiser step taken now is the last one of this epoch."""
-        return not self._ended and self._stepped + 1 >= self._target()
+        last = self.length is not None and self._drawn >= self.length
+        return not self._ended and (last or self._stepped + 1 >= self._target())
 
     def _end(self, *, cut: bool) -> None:
         """Write the end of the epoch, once; whoever may not be refused gets further batches of it."""

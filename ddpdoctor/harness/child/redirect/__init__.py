@@ -10,7 +10,7 @@ from ddpdoctor.harness.child.observer import Observer
 
 def install(observer: Observer, torch: ModuleType) -> None:
     """Redirect this process."""
-    from ddpdoctor.harness.child.redirect import accelerator, cuda, group, modules, sync_batchnorm, tensors
+    from ddpdoctor.harness.child.redirect import accelerator, cuda, group, modules, operators, sync_batchnorm, tensors
 
-    for subject in (cuda, accelerator, tensors, modules, group, sync_batchnorm):
+    for subject in (cuda, accelerator, tensors, modules, operators, group, sync_batchnorm):
         subject.install(observer, torch)
