@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 class Outcome(Record):
-    """What came of one file."""
+    """What came of one file; ``whole`` is false when a budget ended the reading, so that findings may be missing."""
 
     layers: Mapping[str, LayerState]
+    whole: bool = True
     findings: tuple[Finding, ...] = ()
     faults: tuple[str, ...] = ()
 
@@ -45,7 +46,8 @@ def check(request: Request, voice: Voice) -> Report:
         targets.append(Target(path=_shown(path, request.directory), layers=outcome.layers))
         found += outcome.findings
         faults += outcome.faults
-        checked[path] = frozenset(name for name, state in outcome.layers.items() if state.state == "checked")
+        done = (name for name, state in outcome.layers.items() if state.state == "checked")
+        checked[path] = frozenset(name for name in done if name != SOURCE or outcome.whole)
     return Report(
         version=__version__,
         targets=tuple(targets),
@@ -65,7 +67,8 @@ def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
     predicted = [finding for program in programs for finding in _predicted(program, request, faults)]
     observation, layers = _run(path, programs, request, voice)
     findings = _judged(predicted, observation, layers, request, faults)
-    return Outcome(layers={SOURCE: CHECKED, **layers}, findings=tuple(findings), faults=tuple(faults))
+    whole = all(program.complete for program in programs)
+    return Outcome(layers={SOURCE: CHECKED, **layers}, whole=whole, findings=tuple(findings), faults=tuple(faults))
 
 
 # --- the source layer ----------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def ranks_ended_with_it(fault: Fault, run: Observed) -> Verdict:
 CHECK = Check(
     name="process-group-not-destroyed",
     summary="a process group is initialised and no path of a normal run destroys it",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     layers=("source", "probe"),
     triggers=(GroupInit,),
     predict=nothing_destroys_it,

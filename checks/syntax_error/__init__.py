@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import Unparsed
-from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.finding import Fault, Severity
 from ddpdoctor.trace import Predicted
 
 
@@ -13,9 +13,8 @@ def does_not_parse(trace: Predicted) -> Iterator[Fault]:
     for event in trace.of(Unparsed):
         if event.is_within("try"):
             continue
-        cause = f"; {event.cause}" if event.cause else ""
-        fix = Fix(description=f"mend the line: {event.cause}") if event.cause else None
-        yield Fault(place=event.place, message=f"the file does not parse: {event.message}{cause}", event=event, fix=fix)
+        cause = f" ({event.cause})" if event.cause else ""
+        yield Fault(place=event.place, message=f"the file does not parse: {event.message}{cause}", event=event)
 
 
 CHECK = Check(

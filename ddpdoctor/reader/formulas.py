@@ -220,7 +220,7 @@ def is_rank(value: Abstract) -> bool:
 
 def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, node: ast.AST) -> Formula:
     sign = _SIGNS[type(operator)]
-    if isinstance(operator, (ast.Eq, ast.Is)) and text(right) < text(left):
+    if isinstance(operator, (ast.Eq, ast.Is)) and _comes_first(right, left):
         left, right = right, left
     name = f"{text(left)} {sign} {text(right)}"
     usual = _computed(by_default(left), operator, by_default(right))
@@ -234,6 +234,13 @@ def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract
         return walk.literal(name, "rank", None, node, usual)
     origin = "configuration" if "configuration" in origins else "other"
     return walk.literal(name, kind_of(tags, origin), None, node, usual)
+
+
+def _comes_first(value: Abstract, other: Abstract) -> bool:
+    """Whether a value stands left in the canonical text of an equality: constants stand right."""
+    if isinstance(value, Known) is not isinstance(other, Known):
+        return isinstance(other, Known)
+    return text(value) < text(other)
 
 
 def _varies(expression: Expression | None) -> bool:

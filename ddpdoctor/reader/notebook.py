@@ -1,7 +1,6 @@
 """Notebooks: the code of their cells in order, as one program, and each ``%%writefile`` cell as a program of its own."""
 
 import ast
-import json
 import re
 import warnings
 
@@ -19,6 +18,8 @@ _MAGIC = re.compile(r"^(\s*)(?:[!%?]|\w+\?\??\s*$).*")
 
 def load_notebook(content: bytes, file: str) -> tuple[Source, ...]:
     """Return the programs in a notebook; a cell that does not parse is left out, as it was never run as it stands."""
+    import json  # only here: no script needs it
+
     try:
         cells = json.loads(decode(content)[0])["cells"]
         sources = [_text(cell) if cell.get("cell_type") == "code" else "" for cell in cells]

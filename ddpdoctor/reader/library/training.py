@@ -16,7 +16,7 @@ from ddpdoctor.reader.abstract import (
     options,
     text,
 )
-from ddpdoctor.reader.library.layouts import parameter_of
+from ddpdoctor.reader.library.layouts import format_named, parameter_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
@@ -158,6 +158,11 @@ def _viewed(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(receiver, (Opaque, Attribute)):
         return None
     tags = receiver.tags | frozenset(tag for tag in call.flow() if isinstance(tag, str))
+    layout = format_named(call.kwargs.get("memory_format"))
+    if layout is not None:
+        tags = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "layout")) | {
+            ("layout", layout)
+        }
     return Opaque(f"{text(receiver)[:80]}.{call.path.rpartition('.')[2]}()", tags)
 
 
