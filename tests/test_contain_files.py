@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ EVERY = pytest.mark.parametrize("containment", ["overlay", "rootless", "copy"])
 MISDEEDS = """
 import os, shutil, subprocess, sys, traceback
 
-OTHER, PROJECT = sys.argv[1], os.path.dirname(os.path.abspath(__file__))
+OTHER, LEAK, PROJECT = sys.argv[1], sys.argv[2], os.path.dirname(os.path.abspath(__file__))
 did = []
 
 def attempt(what, do):
@@ -57,10 +58,11 @@ attempt("through a link", lambda: write(os.path.join(PROJECT, "to_other", "data.
 attempt("home", lambda: write(os.path.expanduser("~/.cache/tool/state") if os.path.isdir(
     os.path.expanduser("~/.cache/tool")) else os.path.expanduser("~/state")))
 attempt("new in home", lambda: write(os.path.expanduser("~/new_state")))
-attempt("temporary", lambda: write("/var/tmp/ddpdoctor_test_leak"))
+attempt("elsewhere", lambda: write(LEAK))
 attempt("subprocess", lambda: subprocess.run(["sh", "-c", f"echo leak > '{OTHER}/shell.txt'"], check=False))
 attempt("chmod by a subprocess", lambda: subprocess.run(["chmod", "-R", "a+rwx", OTHER], check=False))
-attempt("shared memory", lambda: write("/dev/shm/ddpdoctor_test_leak") or os.unlink("/dev/shm/ddpdoctor_test_leak"))
+SHARED = "/dev/shm/" + os.path.basename(LEAK)
+attempt("shared memory", lambda: write(SHARED) or os.unlink(SHARED))
 attempt("rmtree other", lambda: shutil.rmtree(OTHER))
 attempt("rmtree own", lambda: shutil.rmtree(PROJECT))
 child.say("GroupInit")
@@ -105,11 +107,12 @@ def done(harness: "Harness") -> set[str]:
 def test_nothing_changes_whatever_the_script_does(
     harness: "Harness", world: Path, tmp_path: Path, containment: str
 ) -> None:
-    plan = harness.plan(MISDEEDS, containment=containment, style="single", arguments=(str(world),))
+    leak = Path("/var/tmp") / f"ddpdoctor-test-{uuid.uuid4().hex}"
+    plan = harness.plan(MISDEEDS, containment=containment, style="single", arguments=(str(world), str(leak)))
     before = snapshot(harness.folder, world, tmp_path / "home")
     seen = harness.observe(plan)
     assert snapshot(harness.folder, world, tmp_path / "home") == before
-    assert not Path("/var/tmp/ddpdoctor_test_leak").exists()
+    assert not leak.exists()
     assert seen.layers["probe"].state == "checked", seen.layers
     harmless = {"relative", "inside", "new in home", "shared memory"}
     assert done(harness) >= harmless
