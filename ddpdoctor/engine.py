@@ -132,9 +132,8 @@ def _run(
     if unavailable is not None:
         return None, {**layers, **{layer: LayerState(state="not-run", reason=unavailable) for layer in wanted}}
     if not insisted:
-        voice.notice(
-            f"running {_shown(path, request.directory)} contained, to its first optimiser step (--source-only only reads)"
-        )
+        shown = _shown(path, request.directory)
+        voice.notice(f"running {shown} contained, to its first optimiser step (--source-only only reads)")
     observation = harness.observe(plan, voice.progress)
     return observation, {**layers, **observation.layers}
 

@@ -290,8 +290,8 @@ class Forward(Event):
 
 
 class Backward(Event):
-    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and ``batches``
-    the loaders whose batches did.
+    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
+    ``batches`` the loaders whose batches did.
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """

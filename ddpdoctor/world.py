@@ -29,7 +29,18 @@ class Expression(NamedTuple):
 
 
 LEAVES = frozenset(
-    "constant rank local_rank node world_size local_world_size initialized environment environment_has unknown".split()
+    (
+        "constant",
+        "rank",
+        "local_rank",
+        "node",
+        "world_size",
+        "local_world_size",
+        "initialized",
+        "environment",
+        "environment_has",
+        "unknown",
+    )
 )
 
 

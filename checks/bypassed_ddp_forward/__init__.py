@@ -20,7 +20,7 @@ def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
             continue
         yield Fault(
             place=around[0].place,
-            message="this forward goes around DDP: the gradients of its loss are never averaged, the replicas drift apart",
+            message="this forward goes around DDP: its gradients are never averaged, and the replicas drift apart",
             places=(Label(place=backward.place, text="the backward of its loss"), *_wraps(trace, around[0])),
             event=around[0],
             fix=Fix(description="call the wrapped model itself: model(x), not model.module(x)"),

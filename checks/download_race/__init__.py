@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, holds_by_default
-from ddpdoctor.events import Collective, FileUsed
+from ddpdoctor.events import MAIN, Collective, FileUsed
 from ddpdoctor.facts import (
     excludes,
     for_some_ranks_only,
@@ -53,9 +53,9 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
 def _made_before(downloads: list[FileUsed], event: FileUsed) -> bool:
     """Whether one rank, or the parent of the ranks, has downloaded the same before."""
     for other in downloads:
-        if other.order < event.order and other.by == event.by:
-            if for_some_ranks_only(other) or (other.process != event.process and other.process == "main"):
-                return True
+        by_parent = other.process == MAIN and other.process != event.process
+        if other.order < event.order and other.by == event.by and (by_parent or for_some_ranks_only(other)):
+            return True
     return False
 
 

@@ -23,12 +23,12 @@ def gradient_is_replaced(trace: Predicted) -> Iterator[Fault]:
         if event.differs and wrap is not None:
             yield Fault(
                 place=wrap.place,
-                message=f"gradients are {event.how} with {event.layout} tensors, which the parameters are not: {REAL}",
+                message=f"gradients are {event.how} with {event.layout} tensors, unlike the parameters: {REAL}",
                 severity=Severity.WARNING,
                 places=(Label(place=event.place, text=f"{event.how} here"),),
                 event=event,
                 fix=Fix(
-                    description="give it the parameter's own strides: torch.zeros_like(p), or write into p.grad in place"
+                    description="give it the parameter's strides (torch.zeros_like(p)), or write into p.grad in place"
                 ),
             )
 
@@ -94,7 +94,7 @@ def _healing(steps: list[GradientsSeen], kind: str) -> str:
     if len(later) < 2:
         return f"seen in the first backward on rank 0 ({later[0]} parameters)"
     if later[-1] == 0:
-        return f"{later[0]} parameters in the first backward, none in backward {len(later)}: the rebuilt buckets took the strides"
+        return f"{later[0]} parameters in the first backward, none in backward {len(later)}: the rebuild mended it"
     return f"{later[0]} parameters in the first backward and {later[-1]} in backward {len(later)}: it stays"
 
 

@@ -62,18 +62,16 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     init = inits[0]
     uses = [event for event in trace if event.process == init.process and _is_use(event)]
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
-    for event in uses:
-        if isinstance(event, DeviceUsed) and event.index is None and not _selects(trace, event):
-            if event.by in MOVES or (event.order > init.order and not event.is_within("try")):
-                message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
-                return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
+    unselected = [event for event in uses if not _selects(trace, event)]
+    for event in unselected:
+        if isinstance(event, DeviceUsed) and event.index is None and _counts(event, init):
+            message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
+            return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
-    for event in uses:
-        if isinstance(event, Collective) and event.order > init.order and _must_guess(event):
-            if not bound and not _selects(trace, event) and not _device_known(uses, event):
-                return _fault(
-                    event, init, f"{event.op}() must guess the device of this rank: none was selected", Severity.WARNING
-                )
+    for event in unselected if not bound else ():
+        if isinstance(event, Collective) and event.order > init.order and _must_guess(uses, event):
+            message = f"{event.op}() must guess the device of this rank: none was selected"
+            return _fault(event, init, message, Severity.WARNING)
     named = next((event for event in uses if isinstance(event, DeviceUsed) and _by_rank(event.index)), None)
     if named is None or bound or any(True for event in trace.of(DeviceSelected) if event.process == init.process):
         return None
@@ -85,8 +83,13 @@ def _is_use(event: Event) -> bool:
     return isinstance(event, (DeviceUsed, ModelWrapped)) or (isinstance(event, Collective) and event.group is None)
 
 
-def _must_guess(event: Collective) -> bool:
-    return event.op in GUESSING and event.device is None
+def _counts(event: DeviceUsed, init: GroupInit) -> bool:
+    """Whether a use without an index is one of the training: not what a module tries out when it is imported."""
+    return event.by in MOVES or (event.order > init.order and not event.is_within("try"))
+
+
+def _must_guess(uses: list[Event], event: Collective) -> bool:
+    return event.op in GUESSING and event.device is None and not _device_known(uses, event)
 
 
 def _selects(trace: Predicted, event: Event) -> bool:

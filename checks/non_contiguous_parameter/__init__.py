@@ -34,7 +34,7 @@ def _fault(wrap: ModelWrapped, rows: list[ParameterSeen], *, dense: bool) -> Fau
     else:
         message = f"{count} not row-major and has gaps: the bucket is row-major, so each step copies the gradient"
         fix = Fix(
-            description="create the parameter without gaps: nn.Parameter(tensor.clone(memory_format=torch.contiguous_format))"
+            description="create it without gaps: nn.Parameter(tensor.clone(memory_format=torch.contiguous_format))"
         )
     return Fault(
         place=wrap.place,

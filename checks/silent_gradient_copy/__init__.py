@@ -8,8 +8,8 @@ from ddpdoctor.finding import Fault, Fix, Severity, confirmed
 from ddpdoctor.trace import Observed
 
 COSTLY_SHARE = 0.25
-"""From this share of all gradient bytes on it is a warning: such a copy makes the backward of a layer with little compute
-up to 2.35 times as long (measured, 3000x3000 parameters)."""
+"""From this share of all gradient bytes on it is a warning: such a copy makes the backward of a layer that computes
+little up to 2.35 times as long (measured, 3000x3000 parameters)."""
 SHOWN = 6
 
 
@@ -33,7 +33,7 @@ def _fault(wrap: ModelWrapped, copied: list[ParameterSeen], size: int, total: in
     names = copied[0].name if len(copied) == 1 else f"{len(copied)} parameters"
     return Fault(
         place=wrap.place,
-        message=f"autograd copies the gradients of {names} in every step without saying so: {megabytes:.3g} MB, {share:.0%} of all",
+        message=f"autograd silently copies the gradients of {names} every step: {megabytes:.3g} MB, {share:.0%} of all",
         severity=Severity.WARNING if share >= COSTLY_SHARE else None,
         subject=copied[0].name,
         about=wrap.wrapper,
@@ -57,14 +57,12 @@ def _fix(copied: list[ParameterSeen]) -> Fix:
     convolutions = [row for row in copied if len(row.shape) in (4, 5)]
     if len(convolutions) == len(copied) and _is_channels_last(convolutions[0]):
         return Fix(
-            description="model = model.to(memory_format=torch.channels_last) before the wrap: the inputs are channels_last"
+            description="model.to(memory_format=torch.channels_last) before the wrap: the inputs are channels_last"
         )
     if len(convolutions) == len(copied):
-        return Fix(
-            description="give the model the memory format of its inputs before the wrap, or the inputs that of the model"
-        )
+        return Fix(description="give the model its inputs' memory format before the wrap, or the inputs the model's")
     return Fix(
-        description="create the parameter in the layout of its gradient (for a transposed weight: w.t().contiguous().t())"
+        description="create the parameter in its gradient's layout (a transposed weight: w.t().contiguous().t())"
     )
 
 

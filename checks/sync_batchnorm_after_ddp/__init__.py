@@ -21,7 +21,7 @@ def converted_too_late(trace: Predicted) -> Iterator[Fault]:
                 message=WRAPPED if event.wrapped else DROPPED,
                 event=event,
                 fix=Fix(
-                    description="convert first, keep what it returns, then wrap: model = DDP(convert_sync_batchnorm(model))"
+                    description="convert, keep what it returns, then wrap: model = DDP(convert_sync_batchnorm(model))"
                 ),
             )
 

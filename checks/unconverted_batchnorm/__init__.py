@@ -46,7 +46,7 @@ def _only_evaluated(trace: Predicted, event: ModelWrapped) -> bool:
 
 
 def _shuffles(trace: Predicted) -> bool:
-    """Whether the model's own forward deals its batches out anew between the ranks, as MoCo's shuffling BatchNorm does."""
+    """Whether the model's own forward deals its batches out anew between the ranks (ShuffleBN)."""
     ops = {event.op for event in trace.of(Collective) if event.is_within("forward")}
     return "broadcast" in ops and bool(ops & {"all_gather", "all_gather_into_tensor"})
 
@@ -63,7 +63,7 @@ def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault
         about=event.wrapper,
         event=event,
         fix=Fix(
-            description="model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before the wrap, if batches are small"
+            description="torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before the wrap, if batches are small"
         ),
     )
 

@@ -9,9 +9,9 @@ from ddpdoctor.reader.expressions import EXPRESSIONS
 from ddpdoctor.reader.formulas import test
 from ddpdoctor.reader.imports import load_module
 from ddpdoctor.reader.items import get_item, set_item
+from ddpdoctor.reader.iteration import item_of
 from ddpdoctor.reader.library import attribute_model, attribute_written
 from ddpdoctor.reader.library.entries import decorate
-from ddpdoctor.reader.loops import item_of
 from ddpdoctor.reader.notebook import load_notebook
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled

@@ -4,28 +4,13 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.condition import together
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Bound,
-    Choice,
-    Class,
-    External,
-    Function,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Package,
-    Super,
-    Table,
-    Truth,
-    text,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Known, Opaque, Table, Truth
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Super
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 

@@ -5,26 +5,14 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import together
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import (
-    NONE,
-    Abstract,
-    Bound,
-    Choice,
-    Function,
-    Generator,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Truth,
-    options,
-    text,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.library import context_model
 from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
 

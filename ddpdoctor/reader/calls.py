@@ -2,29 +2,15 @@
 
 from collections.abc import Callable
 
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Bound,
-    Choice,
-    Class,
-    External,
-    Function,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Partial,
-    Super,
-    Table,
-    text,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Items, Known, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.library import called_model, class_model, function_model, method_model
-from ddpdoctor.reader.library.modules import call_module, entered, is_module, wrapped_by
+from ddpdoctor.reader.library.kinds import is_module
+from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
 

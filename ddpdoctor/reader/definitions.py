@@ -2,20 +2,10 @@
 
 import ast
 
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Bound,
-    Choice,
-    Class,
-    External,
-    Function,
-    Made,
-    Object,
-    Partial,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import store
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.walk import Call, Walk
 
 _KINDS = {

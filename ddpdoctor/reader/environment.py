@@ -15,11 +15,11 @@ from ddpdoctor.reader.abstract import (
     is_none,
     known,
     options,
-    text,
 )
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import LAUNCH_VARIABLES, Expression
 

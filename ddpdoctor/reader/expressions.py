@@ -3,28 +3,19 @@
 import ast
 
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Choice,
-    Items,
-    Known,
-    Opaque,
-    Super,
-    Table,
-    Truth,
-    text,
-)
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, Truth
+from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
-from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.loops import comprehension
 from ddpdoctor.reader.names import assign, look_up
+from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Evaluator, Walk
 
 
@@ -81,29 +72,6 @@ def _dict(walk: Walk, node: ast.Dict, frame: Frame) -> Abstract:
         else:
             walk.tables.set_item(walk, table, walk.evaluate(key, frame), value, node)
     return table
-
-
-def update_table(walk: Walk, table: Table, other: Abstract) -> None:
-    """Put the items of another mapping into a table, as ``{**other}`` and ``update`` do."""
-    if isinstance(other, Table):
-        for key, cell in other.cells.items():
-            for when, value in cell:
-                both = walk.assuming_also(when)
-                if both is not None:
-                    write(table.cells, key, both, value)
-        table.open = table.open or other.open
-        table.extra |= other.extra
-    elif isinstance(other, Choice):
-        before = walk.path
-        for condition, option in other.options:
-            both = assume(before, all_of(condition))
-            if both is not None:
-                walk.path = both
-                update_table(walk, table, option)
-        walk.path = before
-    else:
-        table.open = True
-        table.extra |= other.tags
 
 
 def _joined_string(walk: Walk, node: ast.JoinedStr, frame: Frame) -> Abstract:
@@ -223,62 +191,6 @@ def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     callee = walk.evaluate(node.func, frame)
     args, kwargs, more = arguments(walk, node, frame)
     return walk.call(callee, Call(args, kwargs, node, frame, more))
-
-
-def arguments(
-    walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame
-) -> tuple[tuple[Abstract, ...], dict[str, Abstract], bool]:
-    """Return the positional and keyword arguments of a call, and whether it gets more that are not known."""
-    args: list[Abstract] = []
-    kwargs: dict[str, Abstract] = {}
-    more = False
-    for arg in node.args if isinstance(node, ast.Call) else ():
-        if isinstance(arg, ast.Starred):
-            value = walk.evaluate(arg.value, frame)
-            if isinstance(value, Items):
-                args += value.items
-                more = more or value.open
-            else:
-                more = True
-        else:
-            args.append(walk.evaluate(arg, frame))
-    for keyword in node.keywords:
-        value = walk.evaluate(keyword.value, frame)
-        if keyword.arg is not None:
-            kwargs[keyword.arg] = value
-            continue
-        table = Table()
-        update_table(walk, table, value)
-        more = more or table.open
-        for key, cell in table.cells.items():
-            if isinstance(key, str):
-                kwargs.setdefault(key, _possibly(walk, cell))
-    return tuple(args), kwargs, more
-
-
-def _possibly(walk: Walk, cell: list[tuple[frozenset, Abstract]]) -> Abstract:  # type: ignore[type-arg]
-    """Return the value of a key that ``**`` passes; under other conditions than its writes' it is not passed at all."""
-    value = read(cell, walk.path)
-    if all(when and not when <= walk.path for when, _ in cell):
-        absent = negation(any_of(as_formula(when - walk.path) for when, _ in cell))
-        rest = assume(walk.path, absent)
-        if rest is not None:
-            present = [(when - walk.path, option) for when, option in cell]
-            return choice([*present, (rest - walk.path, Known(NOT_GIVEN))])
-    return value
-
-
-class NotGiven:
-    """Stands for an argument that is not passed under some condition."""
-
-    def __repr__(self) -> str:
-        return "not given"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-NOT_GIVEN = NotGiven()
 
 
 def _super(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:

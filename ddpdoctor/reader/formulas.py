@@ -5,27 +5,20 @@ import ast
 from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
 from ddpdoctor.reader.abstract import (
     Abstract,
-    Bound,
     Choice,
-    Class,
     External,
-    Function,
-    Generator,
     Items,
     Known,
-    Made,
-    Object,
     Opaque,
-    Package,
-    Partial,
     Table,
     Tags,
     Truth,
     is_none,
     known,
-    text,
 )
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import RANK_LEAVES, Expression, constant
 
@@ -164,7 +157,7 @@ def _identity(left: Abstract, right: Abstract) -> bool | None:
         return left.value is right.value or (left.value == right.value and type(left.value) is type(right.value))
     for one, other in ((left, right), (right, left)):
         if is_none(one) and isinstance(other, (Made, Object, Function, Class, Items, Table, Truth, Bound, Partial)):
-            return isinstance(other, Made) and other.path in MAY_BE_NONE and None  # type: ignore[return-value]
+            return None if isinstance(other, Made) and other.path in MAY_BE_NONE else False
     return True if left is right and isinstance(left, (Made, Object, Class)) else None
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from ddpdoctor.condition import Condition
-from ddpdoctor.reader.abstract import Abstract, Cells, Class, Function
+from ddpdoctor.reader.abstract import Abstract, Cells
+from ddpdoctor.reader.objects import Class, Function
 from ddpdoctor.reader.project import Module
 
 

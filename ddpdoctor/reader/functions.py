@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import ALWAYS, as_formula, assume, negation
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Class, Function, Generator, Items, Object, Opaque, Table
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
+from ddpdoctor.reader.objects import Class, Function, Generator, Object
 from ddpdoctor.reader.walk import Call, Walk
 
 MAX_DEPTH = 40
@@ -77,7 +78,7 @@ def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
 
 
 def _bind(function: Function, frame: Frame, call: Call) -> None:
-    """Give a function's parameters their values: arguments, defaults, or unknown ones that their names say something of."""
+    """Give a function's parameters their values: arguments, defaults, or unknown ones with what their names say."""
     spec = function.node.args
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
     rest = dict(call.kwargs)

@@ -4,28 +4,15 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.condition import together
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Bound,
-    Choice,
-    External,
-    Function,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Table,
-    Tags,
-    known,
-    text,
-)
+from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Table, Tags, known
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.environment import read_variable, write_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.names import hinted
+from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
 
@@ -94,10 +81,18 @@ def _of_items(holder: Items, key: Abstract) -> Abstract:
         return Items(holder.items[index] if not holder.open else holder.items, holder.kind, more=holder.open)
     if len(holder.items) == 1 and holder.open:
         return holder.items[0]
-    if holder.items and all(type(item) is type(holder.items[0]) for item in holder.items) and len(holder.items) < 5:
-        if not isinstance(holder.items[0], Known):
-            return choice((frozenset(), item) for item in holder.items[:1])
+    if holder.items and _alike(holder.items):
+        return holder.items[0]
     return _unknown_item(holder, key)
+
+
+def _alike(items: list[Abstract]) -> bool:
+    """Whether a few items are all objects of one kind: what is done to one of them is done to all."""
+    kinds = {type(item) for item in items}
+    return len(kinds) == 1 and len(items) < MAX_ALIKE and Known not in kinds
+
+
+MAX_ALIKE = 5
 
 
 def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:

@@ -5,35 +5,16 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import Condition, together
 from ddpdoctor.events import EpochBegun, Loop
-from ddpdoctor.reader.abstract import (
-    NONE,
-    Abstract,
-    Choice,
-    Class,
-    Function,
-    Generator,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Table,
-    Tags,
-    options,
-    text,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, options
 from ddpdoctor.reader.attributes import class_attribute
-from ddpdoctor.reader.cells import choice, read
-from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
+from ddpdoctor.reader.iteration import PASSING, item_of, loaders_in, rounds_of
 from ddpdoctor.reader.library.kinds import LOADER
-from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.objects import Function, Generator, Made, Object
 from ddpdoctor.reader.places import header
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import Ref, Value
-from ddpdoctor.world import Expression
 
 MAX_UNROLLED = 4
 """A loop over so few known things (phases, models) is interpreted once for each."""
@@ -125,7 +106,7 @@ def _rounds_over(
     place = walk.place(node)
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
-    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=_bound(iterated))
+    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated))
     for loader in loaders:
         walk.emit(EpochBegun, node, place=place, loader=loader)
     _run_samplers(walk, iterated, node, frame)
@@ -191,129 +172,6 @@ def _rounds_of_generator(
     run_body(walk, iterated.function, iterated.call, deliver)
     if not seen:
         body(Opaque(f"item of {iterated.function.name}()", iterated.tags))
-
-
-def loaders_in(value: Abstract) -> tuple[Ref, ...]:
-    """Return the loaders whose batches iterating a value draws."""
-    return tuple(tag[1] for tag in sorted(_pairs(value.tags, "loader"), key=lambda tag: tag[1].place))
-
-
-def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
-    return [tag for tag in tags if isinstance(tag, tuple) and tag[0] == name]
-
-
-def _bound(value: Abstract) -> Value | None:
-    """Return how many rounds a loop over a value has, where it says so."""
-    if isinstance(value, Made):
-        if value.path == "builtins.range" and value.args:
-            return lower(value.args[0] if len(value.args) == 1 else value.args[1])
-        if value.args and value.path in PASSING:
-            return _bound(value.args[0])
-    return None
-
-
-PASSING = frozenset(
-    {
-        "builtins.enumerate",
-        "builtins.iter",
-        "builtins.list",
-        "builtins.tuple",
-        "builtins.reversed",
-        "builtins.sorted",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.notebook.tqdm",
-        "tqdm.trange",
-        "rich.progress.track",
-        "itertools.islice",
-    }
-)
-"""Calls whose result goes over the same items as their first argument."""
-
-
-def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None) -> Abstract:
-    """Return what one round of a loop over a value sees."""
-    if isinstance(value, Choice):
-        return choice((when, item_of(walk, option, node, loop)) for when, option in options(value))
-    if isinstance(value, Items) and value.items:
-        return _merged(value.items, node)
-    if isinstance(value, Table):
-        keys = [Known(key) for key in value.cells if isinstance(key, (str, int))]
-        return keys[0] if len(keys) == 1 else Opaque(f"key of {text(value)}")
-    if isinstance(value, Known) and isinstance(value.value, (str, tuple)) and value.value:
-        return Opaque(f"item of {value.value!r}"[:60])
-    if isinstance(value, Made):
-        found = _item_of_made(walk, value, node, loop)
-        if found is not None:
-            return found
-    return Opaque(f"item of {text(value)}", batch_tags(value.tags))
-
-
-def batch_tags(tags: Tags) -> Tags:
-    """Return what flows into a batch drawn from a value: rank-local data, from the loaders in it."""
-    loaders = _pairs(tags, "loader")
-    if not loaders:
-        return tags
-    rest = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
-    return rest | {"data"} | {("batch", ref) for _, ref in loaders}
-
-
-def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract | None:
-    last = value.path.rpartition(".")[2]
-    if value.path == "builtins.enumerate" and value.args:
-        index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))
-        return Items([index, item_of(walk, value.args[0], node, loop)], "tuple")
-    if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
-        parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
-        return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
-    if last in ("modules", "children") and value.inner is not None:
-        return Opaque(f"module of {text(value.inner)}")
-    if value.path == "builtins.zip":
-        return Items([item_of(walk, arg, node, loop) for arg in value.args], "tuple")
-    if value.path == "builtins.range":
-        return _item_of_range(value, node, loop)
-    if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
-        return _item_of_view(walk, value.args[0], last, node)
-    if value.args and (value.path in PASSING or last in ("tqdm", "track")):
-        return item_of(walk, value.args[0], node, loop)
-    return None
-
-
-def _item_of_range(value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
-    bound = number(value.args[-1 if len(value.args) == 1 else 1]) if value.args else None
-    if bound == Expression("constant", (1,)) and len(value.args) == 1:
-        return Known(0)
-    tags = value.tags | ({("index", loop)} if loop else set())
-    return Opaque(f"index in line {getattr(node, 'lineno', 0)}", tags)
-
-
-def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abstract:
-    assert isinstance(table, Table)
-    values = [read(cell, walk.path) for cell in table.cells.values()]
-    value = _merged(values, node) if values else Opaque("value", table.extra)
-    keys = [Known(key) for key in table.cells if isinstance(key, (str, int))]
-    key = keys[0] if len(keys) == 1 else Opaque(f"key of {text(table)}")
-    return {"values": value, "keys": key}.get(view, Items([key, value], "tuple"))
-
-
-def _merged(values: list[Abstract], node: ast.AST) -> Abstract:
-    """Return one item of several: the first where they are alike, as what is done to one is done to all."""
-    first = values[0]
-    if len(values) == 1:
-        return first
-    if all(
-        isinstance(value, Items) and len(value.items) == len(first.items)
-        for value in values
-        if isinstance(first, Items)
-    ):
-        if isinstance(first, Items):
-            columns = zip(*(value.items for value in values if isinstance(value, Items)), strict=True)
-            return Items([_merged(list(column), node) for column in columns], first.kind)
-    tags = frozenset().union(*(value.tags for value in values[:8]))
-    if all(isinstance(value, (Made, Object, Function, Class)) for value in values):
-        line = getattr(node, "lineno", 0)
-        return Choice(tuple((frozenset(), value) for value in values[:4])) if line else first
-    return Opaque(f"item in line {getattr(node, 'lineno', 0)}", tags)
 
 
 def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:

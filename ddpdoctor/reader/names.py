@@ -2,21 +2,12 @@
 
 import ast
 
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Choice,
-    External,
-    Items,
-    Known,
-    Made,
-    Opaque,
-    Tags,
-    options,
-    text,
-)
+from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Tags, options
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import resolved, search_module
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
@@ -107,9 +98,9 @@ def _tail(value: Abstract, i: int, starred: int, count: int) -> Abstract:
 
 def element(value: Abstract, i: int, count: int | None = None, name: str = "") -> Abstract:
     """Return item i of a value that is unpacked into ``count`` targets; ``name`` is that of the target."""
-    if isinstance(value, Items) and not value.open and (count is None or len(value.items) == count):
-        if i < len(value.items):
-            return value.items[i]
+    exact = isinstance(value, Items) and not value.open and (count is None or len(value.items) == count)
+    if exact and isinstance(value, Items) and i < len(value.items):
+        return value.items[i]
     if isinstance(value, Choice):
         fitting = [
             (condition, option)

@@ -1,4 +1,4 @@
-"""Notebooks: the code of their cells in order, as one program, and each ``%%writefile`` cell as a program of its own."""
+"""Notebooks: their cells in order are one program, and each ``%%writefile`` cell is a program of its own."""
 
 import ast
 import re

@@ -5,9 +5,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, options, text
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.texts import text
 from ddpdoctor.world import Expression
 
 _FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {

@@ -4,10 +4,11 @@ import ast
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Backward, Event, FrameworkOwns, GroupInit, LoaderBuilt, ModelWrapped, ProcessStarted
-from ddpdoctor.reader.abstract import Abstract, Bound, Class, Function, Generator, Object
+from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
+from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Object
 from ddpdoctor.reader.walk import Call, Walk
 
 REACHED: tuple[type[Event], ...] = (GroupInit, ModelWrapped, ProcessStarted, LoaderBuilt, Backward, FrameworkOwns)

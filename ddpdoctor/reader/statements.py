@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ddpdoctor.condition import Condition, Formula, assume, negation
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NONE, Opaque, text
+from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
 from ddpdoctor.reader.formulas import compare, is_about
@@ -14,6 +14,7 @@ from ddpdoctor.reader.imports import run_import, run_import_from
 from ddpdoctor.reader.loops import run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Runner, Walk
 
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.reader.abstract import Class
+from ddpdoctor.reader.objects import Class
 
 RANK_WORDS = frozenset(
     [

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from ddpdoctor.condition import ALWAYS, Atom, Condition, Formula, Literal, assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Made, Object, Opaque, Tags
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Module, Project
 from ddpdoctor.reader.source import SourceFault

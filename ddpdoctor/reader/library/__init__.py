@@ -22,6 +22,7 @@ from ddpdoctor.reader.library import (
     files,
     frameworks,
     groups,
+    introspection,
     layouts,
     modules,
     processes,
@@ -36,6 +37,7 @@ ContextModel = Callable[[Walk, Abstract, ast.AST], "tuple[str, Abstract] | None"
 
 SUBJECTS: tuple[Any, ...] = (
     builtin,
+    introspection,
     containers,
     environment,
     configuration,

@@ -4,28 +4,12 @@ import ast
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Attribute,
-    Bound,
-    Class,
-    External,
-    Function,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Partial,
-    Table,
-    known,
-    text,
-)
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, External, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import read, write
-from ddpdoctor.reader.expressions import update_table
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
 

@@ -3,20 +3,10 @@
 import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
-from ddpdoctor.reader.abstract import (
-    NONE,
-    Abstract,
-    Attribute,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    is_none,
-    options,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, is_none, options
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import UNKNOWN_VALUE, Ref
 

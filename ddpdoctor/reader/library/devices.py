@@ -4,23 +4,13 @@ import ast
 import re
 
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
-from ddpdoctor.reader.abstract import (
-    NONE,
-    Abstract,
-    Choice,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    is_none,
-    known,
-    options,
-    text,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
-from ddpdoctor.reader.library.modules import set_mode
+from ddpdoctor.reader.library.norms import set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 

@@ -2,8 +2,9 @@
 
 import ast
 
-from ddpdoctor.reader.abstract import Abstract, Bound, Class, External, Function, Made, Object, Partial
+from ddpdoctor.reader.abstract import Abstract, External
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.walk import Call, Walk
 
 _RUN_FIRST = ("fire.Fire", "typer.run", "absl.app.run", "jsonargparse.CLI", "tyro.cli", "asyncio.run")

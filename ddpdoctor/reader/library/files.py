@@ -3,8 +3,10 @@
 import ast
 
 from ddpdoctor.events import FileUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Made, Object, Opaque, known, options, text
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
 IN_MEMORY = ("io.BytesIO", "io.StringIO", "tempfile.")

@@ -3,8 +3,9 @@
 import ast
 
 from ddpdoctor.events import FrameworkOwns
-from ddpdoctor.reader.abstract import Abstract, Items, Made, Opaque
+from ddpdoctor.reader.abstract import Abstract, Items, Opaque
 from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 

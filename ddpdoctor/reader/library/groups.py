@@ -1,9 +1,10 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
 from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Made, Opaque, is_none
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower_optional
+from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import UNKNOWN_VALUE

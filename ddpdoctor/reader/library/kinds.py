@@ -1,5 +1,8 @@
 """Which dotted paths are wrappers, loaders, samplers, models: the families that the models of calls share."""
 
+from ddpdoctor.reader.abstract import Abstract
+from ddpdoctor.reader.objects import Made, Object
+
 WRAPPERS = frozenset(
     {
         "torch.nn.parallel.DistributedDataParallel",
@@ -86,3 +89,37 @@ def has_batch_norm(architecture: str) -> bool:
     if "convnext" in name or ("vit" in name and "maxvit" not in name) or "swin" in name:
         return False
     return any(name.startswith(family) or f"_{family}" in name for family in BATCH_NORM_FAMILIES)
+
+
+MODEL_MAKERS = (
+    "torchvision.models.",
+    "timm.create_model",
+    "timm.models.",
+    "segmentation_models_pytorch.",
+    "transformers.Auto",
+    "torch.hub.load",
+    "monai.networks.nets.",
+    "diffusers.",
+)
+"""Calls whose result is a model, by the start of their path."""
+
+
+def is_module(value: Abstract) -> bool:
+    """Whether a value is a model or a layer."""
+    if isinstance(value, Object):
+        return any(_is_module_class(path) for path in value.cls.external_bases())
+    if not isinstance(value, Made):
+        return False
+    if value.path in WRAPPERS or value.path.startswith(MODEL_MAKERS):
+        return True
+    head, _, last = value.path.rpartition(".")
+    return head == "torch.nn" and last[:1].isupper() and last != "Parameter"
+
+
+def _is_module_class(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return (
+        last.endswith("Module")
+        or path.startswith(("torch.nn.", "torchvision.models.", "timm.models."))
+        or last in ("PreTrainedModel", "ModelMixin", "GenerationMixin", "MessagePassing")
+    )

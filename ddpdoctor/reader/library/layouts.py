@@ -3,8 +3,10 @@
 import ast
 
 from ddpdoctor.events import GradientsChanged
-from ddpdoctor.reader.abstract import Abstract, Attribute, External, Made, Object, known, options, text
-from ddpdoctor.reader.library.modules import is_module
+from ddpdoctor.reader.abstract import Abstract, Attribute, External, known, options
+from ddpdoctor.reader.library.kinds import is_module
+from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
 
@@ -67,7 +69,7 @@ def gradient_written(walk: Walk, value: Abstract, new: Abstract, node: ast.AST) 
 
 
 def layout_of(value: Abstract) -> str | None:
-    """Return what is known of a tensor's layout by how it was made; ``None`` when it is the parameter's own, or unknown."""
+    """Return a tensor's layout as far as how it was made tells; ``None`` for the parameter's own, or an unknown one."""
     last = text(value).removesuffix("()").rpartition(".")[2]
     if last in _TRANSPOSING or last in ("T", "mT"):
         return TRANSPOSED

@@ -12,14 +12,14 @@ from ddpdoctor.reader.abstract import (
     External,
     Items,
     Known,
-    Made,
     Opaque,
     is_none,
     known,
     options,
-    text,
 )
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 

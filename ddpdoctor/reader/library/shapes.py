@@ -1,22 +1,9 @@
 """What can be told of a value's type and attributes without knowing it."""
 
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Bound,
-    Class,
-    External,
-    Function,
-    Items,
-    Known,
-    Made,
-    Object,
-    Opaque,
-    Partial,
-    Table,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, External, Items, Known, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.walk import Walk
 
 _BUILTIN_TYPES = {
@@ -66,9 +53,7 @@ def can_have(walk: Walk, value: Abstract, name: str) -> bool | None:
     if isinstance(value, (Known, Items, Table)):
         plain = value.value if isinstance(value, Known) else [] if isinstance(value, Items) else {}
         return hasattr(plain, name)
-    if isinstance(value, (Function, Bound, Class, Partial)):
-        return None
-    return None if isinstance(value, (Opaque, Attribute, External)) else None
+    return None
 
 
 _METHODS_OF = {

@@ -1,23 +1,11 @@
 """The training step: losses, backward passes, gradient scalers and optimisers."""
 
 from ddpdoctor.events import Backward, OptimizerStep, Seeded
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Attribute,
-    Bound,
-    Choice,
-    Function,
-    Made,
-    Object,
-    Opaque,
-    Tags,
-    options,
-    text,
-)
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Bound, Function, Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
 

@@ -4,21 +4,13 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.events import ModelWrapped, SyncBatchNormConverted
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Items,
-    Made,
-    Object,
-    Opaque,
-    known,
-    options,
-)
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, known, options
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
-from ddpdoctor.reader.library.modules import mark_converted, unconverted_norms, wrapped_by
+from ddpdoctor.reader.library.modules import wrapped_by
+from ddpdoctor.reader.library.norms import mark_converted, unconverted_norms
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
 _DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")

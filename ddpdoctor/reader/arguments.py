@@ -1,0 +1,88 @@
+"""The arguments of a call, and dictionaries that are put into others: what ``**`` passes under which condition."""
+
+import ast
+
+from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, negation
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Table
+from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.walk import Walk
+
+
+def update_table(walk: Walk, table: Table, other: Abstract) -> None:
+    """Put the items of another mapping into a table, as ``{**other}`` and ``update`` do."""
+    if isinstance(other, Table):
+        for key, cell in other.cells.items():
+            for when, value in cell:
+                both = walk.assuming_also(when)
+                if both is not None:
+                    write(table.cells, key, both, value)
+        table.open = table.open or other.open
+        table.extra |= other.extra
+    elif isinstance(other, Choice):
+        before = walk.path
+        for condition, option in other.options:
+            both = assume(before, all_of(condition))
+            if both is not None:
+                walk.path = both
+                update_table(walk, table, option)
+        walk.path = before
+    else:
+        table.open = True
+        table.extra |= other.tags
+
+
+def arguments(
+    walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame
+) -> tuple[tuple[Abstract, ...], dict[str, Abstract], bool]:
+    """Return the positional and keyword arguments of a call, and whether it gets more that are not known."""
+    args: list[Abstract] = []
+    kwargs: dict[str, Abstract] = {}
+    more = False
+    for arg in node.args if isinstance(node, ast.Call) else ():
+        if isinstance(arg, ast.Starred):
+            value = walk.evaluate(arg.value, frame)
+            if isinstance(value, Items):
+                args += value.items
+                more = more or value.open
+            else:
+                more = True
+        else:
+            args.append(walk.evaluate(arg, frame))
+    for keyword in node.keywords:
+        value = walk.evaluate(keyword.value, frame)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+            continue
+        table = Table()
+        update_table(walk, table, value)
+        more = more or table.open
+        for key, cell in table.cells.items():
+            if isinstance(key, str):
+                kwargs.setdefault(key, _possibly(walk, cell))
+    return tuple(args), kwargs, more
+
+
+def _possibly(walk: Walk, cell: list[tuple[Condition, Abstract]]) -> Abstract:
+    """Return the value of a key that ``**`` passes; under other conditions than its writes' it is not passed at all."""
+    value = read(cell, walk.path)
+    if all(when and not when <= walk.path for when, _ in cell):
+        absent = negation(any_of(as_formula(when - walk.path) for when, _ in cell))
+        rest = assume(walk.path, absent)
+        if rest is not None:
+            present = [(when - walk.path, option) for when, option in cell]
+            return choice([*present, (rest - walk.path, Known(NOT_GIVEN))])
+    return value
+
+
+class NotGiven:
+    """Stands for an argument that is not passed under some condition."""
+
+    def __repr__(self) -> str:
+        return "not given"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NOT_GIVEN = NotGiven()

@@ -1,0 +1,132 @@
+"""What iterating a value gives: the loaders it draws from, how many rounds it has, what one round sees."""
+
+import ast
+
+from ddpdoctor.events import Loop
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, options
+from ddpdoctor.reader.cells import choice, read
+from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.walk import Walk
+from ddpdoctor.value import Ref, Value
+from ddpdoctor.world import Expression
+
+
+def loaders_in(value: Abstract) -> tuple[Ref, ...]:
+    """Return the loaders whose batches iterating a value draws."""
+    return tuple(tag[1] for tag in sorted(_pairs(value.tags, "loader"), key=lambda tag: tag[1].place))
+
+
+def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
+    return [tag for tag in tags if isinstance(tag, tuple) and tag[0] == name]
+
+
+def rounds_of(value: Abstract) -> Value | None:
+    """Return how many rounds a loop over a value has, where it says so."""
+    if isinstance(value, Made):
+        if value.path == "builtins.range" and value.args:
+            return lower(value.args[0] if len(value.args) == 1 else value.args[1])
+        if value.args and value.path in PASSING:
+            return rounds_of(value.args[0])
+    return None
+
+
+PASSING = frozenset(
+    {
+        "builtins.enumerate",
+        "builtins.iter",
+        "builtins.list",
+        "builtins.tuple",
+        "builtins.reversed",
+        "builtins.sorted",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.trange",
+        "rich.progress.track",
+        "itertools.islice",
+    }
+)
+"""Calls whose result goes over the same items as their first argument."""
+
+
+def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None) -> Abstract:
+    """Return what one round of a loop over a value sees."""
+    if isinstance(value, Choice):
+        return choice((when, item_of(walk, option, node, loop)) for when, option in options(value))
+    if isinstance(value, Items) and value.items:
+        return _merged(value.items, node)
+    if isinstance(value, Table):
+        keys = [Known(key) for key in value.cells if isinstance(key, (str, int))]
+        return keys[0] if len(keys) == 1 else Opaque(f"key of {text(value)}")
+    if isinstance(value, Known) and isinstance(value.value, (str, tuple)) and value.value:
+        return Opaque(f"item of {value.value!r}"[:60])
+    if isinstance(value, Made):
+        found = _item_of_made(walk, value, node, loop)
+        if found is not None:
+            return found
+    return Opaque(f"item of {text(value)}", batch_tags(value.tags))
+
+
+def batch_tags(tags: Tags) -> Tags:
+    """Return what flows into a batch drawn from a value: rank-local data, from the loaders in it."""
+    loaders = _pairs(tags, "loader")
+    if not loaders:
+        return tags
+    rest = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
+    return rest | {"data"} | {("batch", ref) for _, ref in loaders}
+
+
+def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract | None:
+    last = value.path.rpartition(".")[2]
+    if value.path == "builtins.enumerate" and value.args:
+        index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))
+        return Items([index, item_of(walk, value.args[0], node, loop)], "tuple")
+    if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
+        parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
+        return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
+    if last in ("modules", "children") and value.inner is not None:
+        return Opaque(f"module of {text(value.inner)}")
+    if value.path == "builtins.zip":
+        return Items([item_of(walk, arg, node, loop) for arg in value.args], "tuple")
+    if value.path == "builtins.range":
+        return _item_of_range(value, node, loop)
+    if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
+        return _item_of_view(walk, value.args[0], last, node)
+    if value.args and (value.path in PASSING or last in ("tqdm", "track")):
+        return item_of(walk, value.args[0], node, loop)
+    return None
+
+
+def _item_of_range(value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
+    bound = number(value.args[-1 if len(value.args) == 1 else 1]) if value.args else None
+    if bound == Expression("constant", (1,)) and len(value.args) == 1:
+        return Known(0)
+    tags = value.tags | ({("index", loop)} if loop else set())
+    return Opaque(f"index in line {getattr(node, 'lineno', 0)}", tags)
+
+
+def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abstract:
+    assert isinstance(table, Table)
+    values = [read(cell, walk.path) for cell in table.cells.values()]
+    value = _merged(values, node) if values else Opaque("value", table.extra)
+    keys = [Known(key) for key in table.cells if isinstance(key, (str, int))]
+    key = keys[0] if len(keys) == 1 else Opaque(f"key of {text(table)}")
+    return {"values": value, "keys": key}.get(view, Items([key, value], "tuple"))
+
+
+def _merged(values: list[Abstract], node: ast.AST) -> Abstract:
+    """Return one item of several: the first where they are alike, as what is done to one is done to all."""
+    first = values[0]
+    if len(values) == 1:
+        return first
+    rows = [value.items for value in values if isinstance(value, Items)]
+    if isinstance(first, Items) and len(rows) == len(values) and len({len(row) for row in rows}) == 1:
+        return Items([_merged(list(column), node) for column in zip(*rows, strict=True)], first.kind)
+    tags = frozenset().union(*(value.tags for value in values[:8]))
+    if all(isinstance(value, (Made, Object, Function, Class)) for value in values):
+        line = getattr(node, "lineno", 0)
+        return Choice(tuple((frozenset(), value) for value in values[:4])) if line else first
+    return Opaque(f"item in line {getattr(node, 'lineno', 0)}", tags)

@@ -1,0 +1,79 @@
+"""Builtins that ask what a value is or has: getattr, hasattr, isinstance, callable."""
+
+from ddpdoctor.condition import all_of, any_of, as_formula
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.formulas import boolean, by_default
+from ddpdoctor.reader.library.shapes import can_have, is_instance
+from ddpdoctor.reader.objects import Bound, Class, Function, Partial
+from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.walk import Call, Walk
+
+
+def _getattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) > 1 and isinstance(call.args[1], Opaque):
+        usual = by_default(call.args[1])
+        if isinstance(known(usual), str):
+            return _getattr(walk, call._replace(args=(call.args[0], usual, *call.args[2:])))
+    if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
+        return Opaque(f"getattr({text(call.args[0])}, …)", call.flow()) if call.args else None
+    name = str(known(call.args[1]))
+    found = []
+    for when, option in options(call.args[0]):
+        has = can_have(walk, option, name)
+        if has is False:
+            found.append((when, call.args[2] if len(call.args) > 2 else Opaque(f"{text(option)}.{name}")))
+        elif has is None and len(call.args) > 2:
+            there = walk.literal(f"{text(option)} has {name}")
+            without = frozenset({type(there)(there.atom, False)})
+            found += [(when | {there}, walk.get(option, name, call.node)), (when | without, call.args[2])]
+        else:
+            found.append((when, walk.get(option, name, call.node)))
+    return choice(found)
+
+
+def _hasattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 2 or not isinstance(known(call.args[1]), str):
+        return None
+    name = str(known(call.args[1]))
+    parts = []
+    for when, option in options(call.args[0]):
+        has = can_have(walk, option, name)
+        formula = walk.literal(f"{text(option)} has {name}") if has is None else has
+        parts.append(all_of([as_formula(when), formula]))
+    return boolean(any_of(parts))
+
+
+def _setattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) == 3 and isinstance(known(call.args[1]), str):
+        walk.set(call.args[0], str(known(call.args[1])), call.args[2], call.node)
+    return NONE
+
+
+def _isinstance(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 2:
+        return None
+    classes = call.args[1].items if isinstance(call.args[1], Items) else [call.args[1]]
+    parts = []
+    for when, option in options(call.args[0]):
+        answers = [is_instance(option, cls) for cls in classes]
+        if True in answers:
+            parts.append(as_formula(when))
+        elif None in answers:
+            names = ", ".join(text(cls) for cls in classes)
+            parts.append(all_of([as_formula(when), walk.literal(f"{text(option)} is a {names}")]))
+    return boolean(any_of(parts))
+
+
+def _callable(walk: Walk, call: Call) -> Abstract | None:
+    value = call.args[0] if call.args else None
+    return Known(True) if isinstance(value, (Function, Bound, Class, Partial)) else None
+
+
+FUNCTIONS = {
+    "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.setattr": _setattr,
+    "builtins.isinstance": _isinstance,
+    "builtins.callable": _callable,
+}

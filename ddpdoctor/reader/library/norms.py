@@ -1,0 +1,141 @@
+"""BatchNorm layers: which a model has that train, and which were converted or put into evaluation mode."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.events import Norm
+from ddpdoctor.reader.abstract import (
+    TRUE,
+    Abstract,
+    Choice,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    is_none,
+    known,
+    options,
+)
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, WRAPPERS, has_batch_norm, is_module
+from ddpdoctor.reader.objects import Function, Made, Object
+from ddpdoctor.reader.walk import Walk
+
+CONVERTED = "converted"
+"""The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""
+MAX_DEPTH = 8
+"""How deep modules are looked for inside modules."""
+MODE = "mode"
+"""The hidden attribute that holds whether a module was put into training or evaluation mode."""
+
+
+def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
+    """Note the mode that a module is put into; a wrapper hands it on, an own ``train`` method has its say."""
+    if not isinstance(value, (Made, Object)) or not is_module(value):
+        return
+    write(value.attributes, MODE, walk.path, Known(training))
+    if isinstance(value, Made) and value.inner is not None and value.path in WRAPPERS:
+        for _, option in options(value.inner):
+            set_mode(walk, option, training)
+
+
+def mode_of(walk: Walk, value: Abstract) -> bool | None:
+    """Return whether a module is in training mode; ``None`` when nothing has set it."""
+    cell = value.attributes.get(MODE) if isinstance(value, (Made, Object)) else None
+    found = read(cell, walk.path) if cell else None
+    return bool(found.value) if isinstance(found, Known) else None
+
+
+def _run_own_train(walk: Walk, value: Object) -> None:
+    """Run a module's own ``train`` method, which may keep parts of it in evaluation mode."""
+    method = class_attribute(walk, value.cls, "train")
+    if isinstance(method, Function):
+        walk.call_with(method, value, TRUE, node=value.cls.node)
+
+
+def unconverted_norms(walk: Walk, value: Abstract) -> Iterator[Norm]:
+    """Yield the BatchNorm layers of a model that nothing has converted, each place once."""
+    seen: set[int] = set()
+    places: set[object] = set()
+    for _, option in options(value):
+        if isinstance(option, Object) and is_module(option):
+            _run_own_train(walk, option)
+    for norm in _norms(walk, value, seen, 0):
+        if norm.place not in places:
+            places.add(norm.place)
+            yield norm
+
+
+def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[Norm]:
+    if depth > MAX_DEPTH or id(value) in seen or len(seen) > 4000:
+        return
+    seen.add(id(value))
+    if isinstance(value, Choice):
+        for when, option in options(value):
+            if walk.assuming_also(when) is not None:
+                yield from _norms(walk, option, seen, depth)
+    elif isinstance(value, Items):
+        for item in value.items:
+            yield from _norms(walk, item, seen, depth + 1)
+    elif isinstance(value, Table):
+        for cell in value.cells.values():
+            yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
+    elif isinstance(value, (Made, Object)):
+        frozen = depth > 0 and mode_of(walk, value) is False
+        if not frozen and CONVERTED not in value.attributes:
+            yield from _norms_of_module(walk, value, seen, depth)
+
+
+def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: int) -> Iterator[Norm]:
+    if isinstance(value, Made):
+        if value.path in BATCH_NORMS:
+            yield Norm("", value.path, value.ref.place)
+            return
+        if _is_model_with_norms(value):
+            yield Norm("", value.path, value.ref.place)
+            return
+        parts = [*value.args, *value.kwargs.values()] if is_module(value) else []
+        if value.inner is not None:
+            parts.append(value.inner)
+    else:
+        if not is_module(value):
+            return
+        if any(path in BATCH_NORMS for path in value.cls.external_bases()):
+            yield Norm("", value.cls.name, value.ref.place)
+            return
+        parts = []
+    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, MODE)]
+    for part in (*parts, *held):
+        yield from _norms(walk, part, seen, depth + 1)
+
+
+def _is_model_with_norms(value: Made) -> bool:
+    if not value.path.startswith(("torchvision.models.", "timm.", "torch.hub.load")):
+        return False
+    layer = value.argument("norm_layer")
+    if layer is not None and not is_none(layer):
+        return isinstance(layer, External) and layer.path in BATCH_NORMS
+    name = value.path
+    if value.path.startswith("timm.create_model"):
+        name = _name_or_default(value.argument("model_name", 0))
+    elif value.path == "torch.hub.load":
+        name = _name_or_default(value.argument("model", 1))
+    elif value.path == "torchvision.models.get_model":
+        name = _name_or_default(value.argument("name", 0))
+    return has_batch_norm(name)
+
+
+def _name_or_default(value: Abstract | None) -> str:
+    if isinstance(value, Opaque) and value.default is not None:
+        value = value.default
+    return str(known(value, ""))
+
+
+def mark_converted(walk: Walk, value: Abstract) -> None:
+    """Note that a model's BatchNorm layers are SyncBatchNorm from here on, on this path."""
+    for _, option in options(value):
+        if isinstance(option, (Made, Object)):
+            option.attributes[CONVERTED] = [(walk.path, TRUE)]
+            if isinstance(option, Made) and option.inner is not None:
+                mark_converted(walk, option.inner)
