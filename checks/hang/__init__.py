@@ -7,6 +7,7 @@ from ddpdoctor.events import Blocked, Collective, Ended, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
+from ddpdoctor.value import Ref
 
 
 def ranks_wait_for_each_other(run: Observed) -> Iterator[Fault]:
@@ -47,15 +48,14 @@ def _apart(run: Observed) -> Collective | Blocked | None:
         here = {rank: sequence[i] for rank, sequence in sequences.items() if i < len(sequence)}
         if len(here) < len(sequences):
             return next(iter(here.values()))
-        signatures = {rank: (event.op, event.shapes, event.dtype) for rank, event in here.items()}
-        if len(set(signatures.values())) > 1:
+        if len({(event.op, event.shapes, event.dtype, _group(event)) for event in here.values()}) > 1:
             user = [event for event in here.values() if event.origin == "user"]
             return (user or list(here.values()))[0]
     return None
 
 
 def _message(run: Observed, first: Collective | Blocked) -> str:
-    op = first.op if isinstance(first, Collective) else first.inside.op if first.inside is not None else "a collective"
+    op = _words(first if isinstance(first, Collective) else first.inside)
     missing = [event for event in run.of(Blocked) if event.rank != first.rank]
     gone = [
         event for event in run.of(Ended) if event.rank not in (None, first.rank) and event.how in ("natural", "exit")
@@ -68,9 +68,23 @@ def _message(run: Observed, first: Collective | Blocked) -> str:
     return f"rank {first.rank} waits in {op} here, and no other rank calls it"
 
 
+def _group(event: Collective) -> object:
+    """Return what tells the group of a collective from others: where it was made, and as which one there."""
+    return (event.group.place.spot(), event.group.n) if isinstance(event.group, Ref) else None
+
+
+def _words(event: Collective | None) -> str:
+    """Name a collective, with its group where that is not the default one."""
+    if event is None:
+        return "a collective"
+    if isinstance(event.group, Ref):
+        return f"{event.op} of group {event.group.n} (made in line {event.group.place.line})"
+    return event.op
+
+
 def _doing(event: Blocked) -> str:
     if event.inside is not None:
-        return f"waits in {event.inside.op}"
+        return f"waits in {_words(event.inside)}"
     return "is computing" if event.busy else "stands still outside any collective"
 
 

@@ -99,6 +99,8 @@ def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
 
 def norms_in_the_model(run: Observed) -> Iterator[Fault]:
     """Find, in the models that a run wrapped, the BatchNorm layers that the source did not show."""
+    if run.of(SyncBatchNormConverted):
+        return  # some are converted, if too late: that is another fault
     for event in run.of(ModelWrapped):
         norms = [norm for norm in event.norms if norm.trained]
         if norms and event.rank == run.ranks[0]:
