@@ -61,14 +61,9 @@ def ranks_went_apart(fault: Fault, run: Observed) -> Verdict:
             return refuted("every rank called it", ranks=sorted(map(_number, here)))
         return not_reached("every rank called it in this run")
     waiting = sorted(map(_number, here))
-    evidence: dict[str, object] = {"called_by": waiting, "never_called_by": absent, "at": fault.place}
     blocked = {event.rank: event for event in run.of(Blocked)}
-    for rank in absent:
-        if rank in blocked:
-            evidence[f"rank {rank}"] = blocked[rank].place
-    for rank in waiting:
-        if rank in blocked:
-            evidence[f"rank {rank}"] = blocked[rank].place
+    evidence: dict[str, object] = {"called_by": waiting, "never_called_by": absent}
+    evidence.update({f"rank {rank}": blocked[rank].place for rank in run.ranks if rank in blocked})
     names = " and ".join(map(str, waiting))
     others = " and ".join(map(str, absent))
     where = next(
