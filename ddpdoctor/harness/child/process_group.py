@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from ddpdoctor.events import GroupDestroyed, GroupInit
-from ddpdoctor.harness.child import collectives
+from ddpdoctor.harness.child import collectives, group_wrapper
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.value import Constant, Value
@@ -17,6 +17,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
         observer.recorder.cut("collectives", "this build of torch has no torch.distributed")
         return
     c10d, public = torch.distributed.distributed_c10d, torch.distributed
+    group_wrapper.install(observer, torch)
     groups = Groups(observer, c10d)
     observer.patches.wrap(c10d, "init_process_group", groups.initialised, also=(public,))
     observer.patches.wrap(c10d, "destroy_process_group", groups.destroyed, also=(public,))
@@ -104,7 +105,7 @@ class Groups:
 
     def _watch(self, group: Any, value: Value | None) -> None:
         log = self._observer.collectives
-        if not collectives.watch(group, log, value):
+        if not collectives.watch(group, log, value) and not group_wrapper.watch(group, value):
             self._observer.recorder.cut("collectives", "this release of torch lets nobody see them")
 
 
