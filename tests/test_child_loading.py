@@ -311,6 +311,37 @@ after = True
     assert reading.run(text, loader=reading.loader(Numbers(100), batch_size=4)).after
 
 
+def test_one_batch_to_look_at_is_no_epoch(reading):
+    text = "look = next(iter(loader))\n" + EPOCHS
+    module = reading.run(text, loader=reading.loader(Numbers(41), batch_size=10))
+    assert module.look.tolist() == [0, 1, 2, 3]
+    assert [event.number for event in reading.of(EpochBegun)] == [1, 2]
+    assert reading.epochs == [(1, 3, True), (2, 3, True)]
+
+
+def test_one_batch_to_train_on_is_an_epoch(reading):
+    reading.run("batches = iter(loader)\nstep(next(batches))\ndel batches\n", loader=reading.loader(Numbers(4), batch_size=4))
+    assert [event.number for event in reading.of(EpochBegun)] == [1]
+    assert [steps for _, steps, _ in reading.epochs] == [1]
+
+
+@pytest.mark.parametrize(("workers", "expected"), [(0, 1), (2, 0)])
+def test_an_epoch_set_once_the_iterator_is_there_counts_only_without_workers(reading, workers, expected):
+    data = Numbers(20)
+    sampler = DistributedSampler(data, num_replicas=1, rank=0)
+    loader = reading.loader(data, batch_size=20, sampler=sampler, num_workers=workers)
+    reading.run("for n in loader:\n    step(n)\n", loader=late(loader, sampler))
+    sampler.set_epoch(expected)
+    assert list(reading.of(EpochBegun)[0].indices) == list(sampler)
+
+
+def late(loader, sampler):
+    """A loader's iterator, made before the epoch is set."""
+    iterator = iter(loader)
+    sampler.set_epoch(1)
+    return iterator
+
+
 def test_a_loop_that_is_broken_off_counts_as_an_epoch(reading):
     text = """
 for epoch in range(90):

@@ -1,7 +1,9 @@
 """Observes DataLoaders: what each is asked for, and the epochs that are read from it."""
 
 import inspect
-from collections import Counter
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -9,7 +11,7 @@ from ddpdoctor.events import LoaderBuilt
 from ddpdoctor.harness.child.epochs import Epoch
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
-from ddpdoctor.value import Constant, Value
+from ddpdoctor.value import Constant, Ref, Value
 
 
 def install(observer: Observer, torch: ModuleType) -> None:
@@ -31,7 +33,7 @@ class Loading:
     def __init__(self, observer: Observer, single: Any) -> None:
         self._observer = observer
         self._single = single
-        self._epochs: Counter[Any] = Counter()
+        self._numbers: defaultdict[Ref, Iterator[int]] = defaultdict(lambda: itertools.count(1))
 
     def built(self, original: Any) -> Any:
         """Make the replacement of DataLoader's constructor: the event is written before the arguments are judged."""
@@ -78,8 +80,7 @@ class Loading:
                 observer.recorder.substituted(f"{loader.num_workers} loader workers", "loading in the rank itself")
             inner = self._read_here(loader)
             ref = observer.objects.made(loader)
-            self._epochs[ref] += 1
-            return Epoch(observer, loader, inner, ref, self._epochs[ref])
+            return Epoch(observer, loader, inner, ref, self._numbers[ref])
 
         return __iter__
 

@@ -23,9 +23,11 @@ class Batches:
     they are asked for.
     """
 
-    def __init__(self, inner: Any, *, whole: list[Any] | None, grouped: bool) -> None:
-        self.whole = whole
+    def __init__(self, inner: Any, *, length: int | None, grouped: bool) -> None:
+        """Take the iterator's place; ``length`` is the number of batches to draw at once, where they are drawn so."""
+        self.whole: list[Any] | None = None
         self.share = 1.0
+        self._length = length
         self._source: Iterator[Any] = inner._sampler_iter
         self._grouped = grouped
         self._position = 0
@@ -39,12 +41,15 @@ class Batches:
         grouped = bool(getattr(inner, "_auto_collation", False))
         size = getattr(loader, "batch_size", None) or 1
         iterable = getattr(loader, "batch_sampler", None) is None and getattr(loader, "sampler", None) is None
-        whole = None
-        if length is not None and not _is_iterable(loader) and not iterable and length * size <= MOST_INDICES:
-            whole = list(itertools.islice(source, length))
-        batches = cls(inner, whole=whole, grouped=grouped)
+        at_once = length is not None and not _is_iterable(loader) and not iterable and length * size <= MOST_INDICES
+        batches = cls(inner, length=length if at_once else None, grouped=grouped)
         inner._sampler_iter = batches
         return batches
+
+    def draw(self) -> None:
+        """Draw the whole epoch, where that is done at once and was not yet."""
+        if self.whole is None and self._length is not None:
+            self.whole = list(itertools.islice(self._source, self._length))
 
     def __iter__(self) -> Iterator[Any]:
         return self

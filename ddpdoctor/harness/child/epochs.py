@@ -2,6 +2,7 @@
 
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,27 +23,39 @@ class Epoch:
     It ends once ``steps`` optimiser steps were taken (or, where nothing trains, after as many batches), with the last
     batch of the whole epoch as its last. A rank whose epoch is shorter than another's ends one step earlier, so that
     it runs out of data first here too.
+
+    ``next(iter(loader))`` is no epoch: one batch asked for by ``next`` begins none, unless a step is taken on it.
     """
 
-    def __init__(self, observer: Observer, loader: Any, inner: Any, ref: Ref, number: int) -> None:
+    def __init__(self, observer: Observer, loader: Any, inner: Any, ref: Ref, numbers: Iterator[int]) -> None:
+        """Begin to read a loader by torch's own iterator ``inner``; ``numbers`` has the number of this epoch next."""
         self._observer = observer
         self._inner = inner
         self._ref = ref
-        self._number = number
+        self._numbers = numbers
+        self._number = 0  # not begun
+        self._key = ""
         self._at = observer.frames.here(sys._getframe(1))
+        self._loader = loader
         self.length = length(loader)
         self._batches = Batches.of(loader, inner, self.length)
+        if self._batches is not None and loader.num_workers:
+            self._batches.draw()  # workers are sent to fetch as soon as the iterator is made
         self._drawn = 0
         self._stepped = 0
         self._steps_before = self._steps_at_last_batch = observer.budget.total_steps
         self._backwards_before = observer.budget.backwards
         self._over = self._ended = False
-        self._key = peers.key(ref, number)
-        self._begin(loader)
+        observer.budget.epoch_begun(self)
 
-    def _begin(self, loader: Any) -> None:
+    def _begin(self) -> None:
+        """Write the beginning of the epoch, once."""
+        if self._number:
+            return
         observer = self._observer
-        indices = indices_of(loader, self._batches)
+        self._number = next(self._numbers)
+        self._key = peers.key(self._ref, self._number)
+        indices = indices_of(self._loader, self._batches)
         order = observer.recorder.next_order()
         inline = indices is not None and len(indices) <= INLINE_INDICES
         if indices is not None and not inline:
@@ -58,8 +71,7 @@ class Epoch:
         )
         if self.length is not None:
             peers.announce(observer, self._key, self.length)
-        observer.budget.epoch_begun(self)
-        observer.epoch = self
+        observer.epoch = weakref.ref(self)  # a loop that is broken off drops it, and so ends it
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -76,6 +88,10 @@ class Epoch:
         if self._over:
             raise StopIteration
         self._count_steps()
+        if self._batches is not None:
+            self._batches.draw()
+        if self._drawn or self._observer.rounds.asking is None:
+            self._begin()
         if self._enough():
             asked_by_next = self._observer.budget.asked_by_next()
             self._end(cut=True)
@@ -148,8 +164,12 @@ class Epoch:
         observer = self._observer
         self._count_steps()
         steps = observer.budget.total_steps - self._steps_before
-        observer.recorder.write(EpochEnded, at=self._at, loader=self._ref, number=self._number, steps=steps, cut=cut)
-        observer.epoch = None
+        if steps:
+            self._begin()
+        if self._number:
+            observer.recorder.write(
+                EpochEnded, at=self._at, loader=self._ref, number=self._number, steps=steps, cut=cut
+            )
         observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0)
 
     def __del__(self) -> None:

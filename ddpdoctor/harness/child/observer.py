@@ -59,7 +59,7 @@ class Observer:
         self.pulse = Pulse(folder, self.status, self.budget.check_time)
         self.trial: Trial | None = None  # in a copy of a process that tries something out
         self.starts: Starts | None = None
-        self.epoch: Epoch | None = None  # of the loader that is being read
+        self.epoch: Callable[[], Epoch | None] = lambda: None  # of the loader that is being read
         self.current_device: object = None  # the virtual GPU, where there are no others
         self.doing = "starting"
         self.done = False

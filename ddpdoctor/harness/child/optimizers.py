@@ -44,7 +44,8 @@ class Steps:
         observer = self._observer
         if observer.trial is not None:
             observer.trial.went_on()
-        completes = observer.epoch is not None and observer.epoch.completes_epoch()
+        epoch = observer.epoch()
+        completes = epoch is not None and epoch.completes_epoch()
         if observer.recorder.rank == 0 and observer.budget.last_step_next(completes_epoch=completes):
             trial.at_step(observer)
 

@@ -13,7 +13,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
     patches = observer.patches
     patches.wrap(torch.nn.Module, "to", _moving)
     patches.wrap(torch.nn.parallel.DistributedDataParallel, "__init__", _wrapping)
-    patches.on_import("torch.distributed.fsdp", lambda fsdp: _fully_sharded(observer, fsdp))
+    patches.on_import("torch.distributed.fsdp", lambda fsdp: _fully_sharded(observer, torch, fsdp))
 
 
 def _moving(original: Any) -> Any:
@@ -34,11 +34,10 @@ def _wrapping(original: Any) -> Any:
     return __init__
 
 
-def _fully_sharded(observer: Observer, fsdp: Any) -> None:
+def _fully_sharded(observer: Observer, torch: ModuleType, fsdp: Any) -> None:
     def replace(original: Any) -> Any:
         def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            if "device_id" in kwargs:
-                kwargs["device_id"] = None
+            kwargs["device_id"] = torch.device("cpu")  # without one it looks for an accelerator
             through(original, wrapper, *args, **kwargs)
 
         return __init__
