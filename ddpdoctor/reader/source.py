@@ -111,6 +111,8 @@ def likely_cause(text: str, line: int, message: str) -> str | None:
         return "the indentation is broken, as it is when code is copied from a web page"
     if re.search(r"^\s*print\s+[\"'\w]", here) or re.search(r"^\s*except\s+\w[\w.]*\s*,", here):
         return "this is Python 2"
+    if re.match(r"^\s*(?:[#•✅-]\s*)?[A-Z]?[a-z’']+(?:[ ,]+[A-Za-z’'-]+){3,}[.:!?]?\s*$", here):
+        return "prose was copied along with the code"
     if "expected" in message and re.match(r"^\s*(type|match|case)\b", here):
         return "this needs a newer Python"
     return None
@@ -123,6 +125,7 @@ _DAMAGE = (
     (r"^\s*(?:>>>|\.\.\.|In \[\d+\]:)\s", "an interpreter's prompt was copied along with the code"),
     (r"^\s*\d+\s{1,4}[A-Za-z_@#]", "line numbers were copied along with the code"),
     (r"^(?:<<<<<<<|=======|>>>>>>>)", "an unresolved merge conflict"),
+    (r"\\[_*#\[\]]", "Markdown's backslashes: the code was copied out of its source"),
     (r"^\s*```", "a Markdown fence was copied along with the code"),
     ("[\u2013\u2014\u2212]", "a dash that is no minus sign: the code was copied from a page that turned it into one"),
 )

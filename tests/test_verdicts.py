@@ -1,0 +1,411 @@
+"""Verdicts: what a run shows of a predicted fault, joined by object and place."""
+
+from pathlib import Path
+
+import pytest
+from reading import read
+
+from ddpdoctor import registry
+from ddpdoctor.events import (
+    Backward,
+    Blocked,
+    Collective,
+    CudaTouched,
+    DeviceSelected,
+    DeviceUsed,
+    Ended,
+    EnvSet,
+    EpochBegun,
+    EpochEnded,
+    FileUsed,
+    Forward,
+    GradientsSeen,
+    GroupDestroyed,
+    GroupInit,
+    LoaderBuilt,
+    ModelWrapped,
+    Norm,
+    ParameterSeen,
+    ProcessJoined,
+    ProcessStarted,
+    Raised,
+    SyncBatchNormConverted,
+    Trial,
+)
+from ddpdoctor.finding import Fault, State
+from ddpdoctor.place import Place
+from ddpdoctor.trace import Observed
+from ddpdoctor.value import NONE, Constant, Ref
+
+TRAIN = "/project/train.py"
+
+
+def at(line, file=TRAIN):
+    return Place(file, line)
+
+
+def ref(line, *calls, n=0, type_="torch.utils.data.DataLoader"):
+    return Ref(type=type_, place=at(line), stack=tuple(at(call) for call in calls), n=n)
+
+
+def observed(*events):
+    return Observed(events, ranks=(0, 1), redirected=True, layers=frozenset({"model", "probe"}))
+
+
+def judge(check, fault, *events):
+    return registry.load(check).judge(fault, observed(*events))
+
+
+def fault(line, about=None, **more):
+    return Fault(place=Place(TRAIN, line, 1, line, 80), message="it is wrong", about=about, **more)
+
+
+def epochs(loader, *orders, rank=0):
+    """The epochs of a loader on a rank, each with the samples it drew, and a step taken in each."""
+    found = []
+    for number, order in enumerate(orders, 1):
+        common = {"place": at(30), "loader": loader, "number": number, "rank": rank}
+        found += [EpochBegun(**common, indices=order), EpochEnded(**common, steps=1)]
+    return found
+
+
+def test_of_two_loaders_of_one_factory_only_the_faulty_one_is_confirmed():
+    faulty, right = ref(10, 20), ref(10, 21)
+    seen = [*epochs(faulty, (3, 1, 2), (3, 1, 2)), *epochs(right, (3, 1, 2), (1, 2, 3))]
+    assert judge("missing-set-epoch", fault(30, faulty), *seen).state is State.CONFIRMED
+    assert judge("missing-set-epoch", fault(30, right), *seen).state is State.REFUTED
+
+
+def test_of_two_loaders_made_in_a_loop_the_right_one_is_judged():
+    first, second = ref(10, n=0), ref(10, n=1)
+    seen = [*epochs(first, (1, 2), (2, 1)), *epochs(second, (1, 2), (1, 2))]
+    assert judge("missing-set-epoch", fault(30, first), *seen).state is State.REFUTED
+    assert judge("missing-set-epoch", fault(30, second), *seen).state is State.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("orders", "state"),
+    [
+        ([(0, 1, 2)], State.NOT_REACHED),
+        ([(0,), (0,)], State.NOT_REACHED),
+        ([None, None], State.NOT_REACHED),
+        ([], State.NOT_REACHED),
+        ([(0, 1, 2), (0, 1, 2)], State.CONFIRMED),
+        ([(0, 1, 2), (2, 1, 0)], State.REFUTED),
+    ],
+)
+def test_missing_set_epoch_compares_two_epochs(orders, state):
+    loader = ref(10)
+    assert judge("missing-set-epoch", fault(30, loader), *epochs(loader, *orders)).state is state
+
+
+def test_an_epoch_without_optimiser_steps_is_no_epoch_of_training():
+    loader = ref(10)
+    idle = [event for event in epochs(loader, (1, 2), (1, 2)) if isinstance(event, EpochBegun)]
+    assert judge("missing-set-epoch", fault(30, loader), *idle).state is State.NOT_REACHED
+
+
+@pytest.mark.parametrize(
+    ("other", "state", "shared"),
+    [((0, 1, 2, 3), State.CONFIRMED, 4), ((4, 5, 6, 7), State.REFUTED, 0), ((3, 4, 5, 6), State.CONFIRMED, 1)],
+)
+def test_unsharded_loader_compares_the_ranks_samples(other, state, shared):
+    loader = ref(10)
+    seen = [*epochs(loader, (0, 1, 2, 3)), *epochs(loader, other, rank=1)]
+    verdict = judge("unsharded-loader", fault(10, loader), *seen)
+    assert verdict.state is state and verdict.evidence["shared"] == shared
+
+
+def test_unsharded_loader_is_not_judged_by_a_loader_that_does_not_train():
+    loader = ref(10)
+    seen = [event for event in epochs(loader, (0, 1)) if isinstance(event, EpochBegun)]
+    assert judge("unsharded-loader", fault(10, loader), *seen).state is State.NOT_REACHED
+
+
+def test_shuffle_with_sampler_is_confirmed_by_the_constructors_exception():
+    loader = ref(10)
+    built = LoaderBuilt(place=at(10), loader=loader, sampler=ref(9), shuffle=Constant(value=True), rank=0)
+    raised = Raised(
+        place=at(10), rank=0, type="ValueError", message="sampler option is mutually exclusive with shuffle"
+    )
+    verdict = judge("shuffle-with-sampler", fault(10, loader), built, raised)
+    assert verdict.state is State.CONFIRMED and raised in verdict.explains
+    assert judge("shuffle-with-sampler", fault(10, loader), built).state is State.NOT_REACHED
+    without = built.with_(sampler=NONE)
+    assert judge("shuffle-with-sampler", fault(10, loader), without).state is State.REFUTED
+    assert judge("shuffle-with-sampler", fault(10, loader)).state is State.NOT_REACHED
+
+
+def ended(how="natural", **more):
+    return [Ended(place=at(1), rank=rank, how=how, **more) for rank in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("destroyed", "how", "state"),
+    [
+        ((), "natural", State.CONFIRMED),
+        ((0,), "natural", State.CONFIRMED),
+        ((0, 1), "natural", State.REFUTED),
+        ((), "exception", State.NOT_REACHED),
+        ((), "cut", State.NOT_REACHED),
+    ],
+)
+def test_a_group_counts_as_left_open_only_at_a_natural_end(destroyed, how, state):
+    begun = [GroupInit(place=at(5), rank=rank) for rank in (0, 1)]
+    gone = [GroupDestroyed(place=at(40), rank=rank) for rank in destroyed]
+    verdict = judge("process-group-not-destroyed", fault(5), *begun, *gone, *ended(how))
+    assert verdict.state is state
+    if state is State.CONFIRMED:
+        assert verdict.evidence["ranks"] == [rank for rank in (0, 1) if rank not in destroyed]
+
+
+@pytest.mark.parametrize(
+    ("trials", "state"),
+    [
+        ([], State.NOT_REACHED),
+        ([{"destroyed": False, "finished": True}], State.CONFIRMED),
+        ([{"destroyed": True, "finished": True}], State.REFUTED),
+        ([{"destroyed": False, "finished": False}], State.NOT_REACHED),
+    ],
+)
+def test_unprotected_destroy_goes_by_the_exception_that_was_tried(trials, state):
+    seen = [Trial(place=at(33), rank=0, what="exception-at-step", **one) for one in trials]
+    assert judge("unprotected-destroy", fault(40), *seen).state is state
+
+
+def test_no_device_selected_asks_each_rank():
+    use = [DeviceUsed(place=at(12), rank=rank, index=None, by="module.cuda", time=2.0) for rank in (0, 1)]
+    chosen = [
+        DeviceSelected(place=at(8), rank=rank, index=Constant(value=rank), how="set_device", time=1.0)
+        for rank in (0, 1)
+    ]
+    assert judge("no-device-selected", fault(12), *use).state is State.CONFIRMED
+    assert judge("no-device-selected", fault(12), *chosen, *use).state is State.REFUTED
+    half = judge("no-device-selected", fault(12), chosen[0], *use)
+    assert half.state is State.CONFIRMED and half.evidence["current_device"] == {1: 0}
+    assert judge("no-device-selected", fault(12), *chosen).state is State.NOT_REACHED
+
+
+def test_late_visible_devices_goes_by_the_order_in_one_process():
+    written = EnvSet(place=at(9), rank=0, name="CUDA_VISIBLE_DEVICES", value=Constant(value="0"), time=2.0)
+    before = CudaTouched(place=at(8), rank=0, by="torch.cuda.is_available", time=1.0)
+    assert judge("late-visible-devices", fault(9), before, written).state is State.CONFIRMED
+    assert judge("late-visible-devices", fault(9), before.with_(time=3.0), written).state is State.REFUTED
+    assert judge("late-visible-devices", fault(9), before.with_(rank=1), written).state is State.REFUTED
+    assert judge("late-visible-devices", fault(9), before).state is State.NOT_REACHED
+
+
+def test_unjoined_spawn_goes_by_what_the_script_left_running():
+    started = ref(50, type_="torch.multiprocessing.spawn")
+    start = ProcessStarted(place=at(50), started=started, method="spawn", target="worker", child="child 0")
+    end = Ended(place=at(52), how="natural", alive=2)
+    predicted = fault(50, started)
+    assert judge("unjoined-spawn", predicted, start, end).state is State.CONFIRMED
+    assert (
+        judge("unjoined-spawn", predicted, start, ProcessJoined(place=at(51), started=started), end).state
+        is State.REFUTED
+    )
+    assert judge("unjoined-spawn", predicted, start).state is State.NOT_REACHED
+    assert judge("unjoined-spawn", predicted, end).state is State.NOT_REACHED
+
+
+def wrapped(*norms, line=15, rank=0, stack=()):
+    model = ref(line, *stack, type_="Net")
+    place = {"place": at(line), "stack": tuple(at(call) for call in stack)}
+    return ModelWrapped(**place, rank=rank, wrapper=model, model=model, how="DDP", options={}, norms=norms)
+
+
+def test_unconverted_batchnorm_looks_at_the_model_that_was_wrapped():
+    norm = Norm("body.1", "torch.nn.BatchNorm2d", None, True, 64)
+    predicted = fault(15, ref(15, type_="Net"))
+    verdict = judge("unconverted-batchnorm", predicted, wrapped(norm))
+    assert verdict.state is State.CONFIRMED and verdict.evidence["layers"] == ["body.1"]
+    assert judge("unconverted-batchnorm", predicted, wrapped()).state is State.REFUTED
+    assert judge("unconverted-batchnorm", predicted, wrapped(norm._replace(trained=False))).state is State.REFUTED
+    assert judge("unconverted-batchnorm", predicted, wrapped(norm, line=16)).state is State.NOT_REACHED
+
+
+def test_sync_batchnorm_after_ddp_goes_by_what_was_converted():
+    late = SyncBatchNormConverted(place=at(16), rank=0, model=NONE, wrapped=True)
+    assert judge("sync-batchnorm-after-ddp", fault(16), late).state is State.CONFIRMED
+    assert judge("sync-batchnorm-after-ddp", fault(16), late.with_(wrapped=False)).state is State.REFUTED
+    assert judge("sync-batchnorm-after-ddp", fault(16)).state is State.NOT_REACHED
+
+
+def test_a_bypass_is_confirmed_by_gradients_that_nothing_averaged():
+    from ddpdoctor.finding import Label
+
+    predicted = fault(20, places=(Label(place=Place(TRAIN, 22, 1, 22, 40), text="the backward"),))
+    forward = Forward(place=at(20), rank=0, model=NONE, via="module")
+    backward = Backward(place=at(22), rank=0, reduced=False, bypassed=(ref(15),))
+    verdict = judge("bypassed-ddp-forward", predicted, forward, backward)
+    assert verdict.state is State.CONFIRMED and verdict.evidence["ranks"] == [0]
+    averaged = backward.with_(reduced=True, bypassed=())
+    assert judge("bypassed-ddp-forward", predicted, forward, averaged).state is State.REFUTED
+    assert judge("bypassed-ddp-forward", predicted, forward).state is State.NOT_REACHED
+    assert judge("bypassed-ddp-forward", predicted, backward).state is State.NOT_REACHED
+
+
+@pytest.mark.parametrize(
+    ("paths", "state"),
+    [
+        ({0: "a.pt", 1: "a.pt"}, State.CONFIRMED),
+        ({0: "a.pt"}, State.REFUTED),
+        ({0: "0.pt", 1: "1.pt"}, State.REFUTED),
+        ({}, State.NOT_REACHED),
+    ],
+)
+def test_save_on_every_rank_compares_the_paths(paths, state):
+    saves = [
+        FileUsed(place=at(44), rank=rank, op="save", path=Constant(value=path), by="torch.save")
+        for rank, path in paths.items()
+    ]
+    assert judge("save-on-every-rank", fault(44), *saves).state is state
+
+
+def test_a_collective_of_some_ranks_is_confirmed_by_who_waits_where():
+    alone = Collective(place=at(18), rank=0, op="barrier")
+    other = Collective(place=at(25), rank=1, op="all_reduce")
+    stopped = [
+        Blocked(place=at(18), rank=0, inside=alone, seconds=3.0),
+        Blocked(place=at(25), rank=1, inside=other, seconds=3.0),
+    ]
+    verdict = judge("rank-conditional-collective", fault(18), alone, other, *stopped)
+    assert verdict.state is State.CONFIRMED
+    assert verdict.evidence["rank 0"] == at(18) and verdict.evidence["rank 1"] == at(25)
+    assert set(stopped) <= set(verdict.explains)
+    everyone = [alone, alone.with_(rank=1)]
+    assert judge("rank-conditional-collective", fault(18), *everyone).state is State.REFUTED
+    assert judge("rank-conditional-collective", fault(18), other).state is State.NOT_REACHED
+
+
+def faults(check, *events):
+    return list(registry.load(check).observe(observed(*events)))
+
+
+def test_a_hang_stands_where_the_ranks_went_apart():
+    common = [Collective(place=at(10), rank=rank, op="broadcast", sequence=0) for rank in (0, 1)]
+    lone = Collective(place=at(18), rank=0, op="barrier", sequence=1)
+    other = Collective(place=at(25), rank=1, op="all_reduce", origin="reducer", sequence=1)
+    stopped = [
+        Blocked(place=at(18), rank=0, inside=lone, seconds=3.2),
+        Blocked(place=at(25), rank=1, inside=other, seconds=3.1),
+    ]
+    (found,) = faults("hang", *common, lone, other, *stopped)
+    assert found.place == at(18) and "rank 1 waits in all_reduce" in found.message
+    assert found.verdict.state is State.CONFIRMED
+
+
+def test_a_hang_names_the_rank_that_has_ended():
+    lone = Collective(place=at(18), rank=0, op="barrier", sequence=0)
+    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=3.2)
+    (found,) = faults("hang", lone, stopped, Ended(place=at(60), rank=1, how="natural"))
+    assert "rank 1 has ended" in found.message
+
+
+def test_a_failed_rank_explains_that_the_others_wait():
+    lone = Collective(place=at(18), rank=0, op="all_reduce")
+    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=2.0)
+    raised = Raised(place=at(21), rank=1, type="KeyError", message="'x'")
+    assert not faults("hang", lone, stopped, raised)
+    (found,) = faults("rank-failure", lone, stopped, raised, wrapped())
+    assert found.place == at(21) and "rank 1 raised KeyError" in found.message
+
+
+def test_the_first_cause_is_reported_and_its_echoes_are_not():
+    first = Raised(place=at(21), rank=1, type="KeyError", message="'x'", time=1.0)
+    echo = Raised(
+        place=at(22), rank=0, type="RuntimeError", message="Connection closed by peer", caused_by_peer=True, time=1.5
+    )
+    (found,) = faults("rank-failure", echo, first, wrapped())
+    assert found.place == at(21)
+
+
+@pytest.mark.parametrize(
+    "field", [{"ours": True}, {"caused_by_peer": True}, {"missing": "data.csv"}, {"after_cut": True}]
+)
+def test_what_is_not_the_scripts_own_failure_is_not_reported(field):
+    assert not faults("rank-failure", Raised(place=at(21), rank=1, type="E", message="m", **field), wrapped())
+
+
+def row(name="conv.weight", shape=(8, 4, 1, 1), **fields):
+    plain = {
+        "dtype": "float32",
+        "strides": (4, 1, 1, 1),
+        "dense": True,
+        "raw": (4, 1, 1, 1),
+        "grad": (4, 1, 1, 1),
+        "view": (4, 1, 1, 1),
+        "copied": False,
+        "warned": False,
+        "bytes": 128,
+    }
+    return ParameterSeen(name=name, shape=shape, **{**plain, **fields})
+
+
+def seen(*rows, step=1):
+    return GradientsSeen(place=at(33), rank=0, wrapper=wrapped().wrapper, step=step, parameters=rows)
+
+
+def test_a_mismatch_in_dimensions_of_size_1_is_nominal():
+    (found,) = faults("grad-stride-mismatch", wrapped(), seen(row(grad=(4, 1, 4, 4), warned=True)))
+    assert found.severity.value == "note" and "nominal" in found.message
+    assert found.verdict.evidence["pytorch_warned"] == 1
+
+
+def test_a_mismatch_in_larger_dimensions_is_real():
+    shape = (8, 4, 3, 3)
+    rows = row(shape=shape, grad=(36, 1, 12, 4), view=(36, 9, 3, 1), strides=(36, 9, 3, 1))
+    (found,) = faults(
+        "grad-stride-mismatch",
+        wrapped(),
+        seen(rows),
+        seen(row(shape=shape, grad=(36, 9, 3, 1), view=(36, 9, 3, 1)), step=2),
+    )
+    assert found.severity.value == "warning" and "real" in found.message
+    assert "none in backward 2" in found.verdict.reason
+
+
+def test_matching_strides_say_nothing():
+    assert not faults("grad-stride-mismatch", wrapped(), seen(row()))
+    assert not faults("silent-gradient-copy", wrapped(), seen(row()))
+
+
+@pytest.mark.parametrize(("others", "severity"), [(0, "warning"), (20, None)])
+def test_silent_copies_are_weighed_by_their_share(others, severity):
+    rest = [row(name=f"p{i}") for i in range(others)]
+    (found,) = faults("silent-gradient-copy", wrapped(), seen(row(copied=True, raw=(4, 1, 4, 4)), *rest))
+    assert (found.severity.value if found.severity else None) == severity
+    assert found.verdict.evidence["bytes_a_step"] == 128
+
+
+def test_a_dense_parameter_is_harmless_and_one_with_gaps_is_not():
+    dense = row(name="a", shape=(3, 5), strides=(1, 3))
+    gapped = row(name="b", shape=(3, 5), strides=(10, 2), dense=False)
+    first, second = faults("non-contiguous-parameter", wrapped(), seen(dense, gapped))
+    assert first.subject == "a" and "harmless" in first.message
+    assert second.subject == "b" and "gaps" in second.message
+
+
+def test_the_whole_way_from_a_program_to_a_confirmed_finding(tmp_path: Path):
+    program = read(
+        tmp_path,
+        """
+        def make(data, sampler=None):
+            return DataLoader(data, sampler=sampler)
+
+        dist.init_process_group("nccl")
+        model = DDP(nn.Linear(1, 1))
+        sampler = DistributedSampler([1, 2])
+        good, bad = make([1, 2], sampler), make([1, 2])
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for x in good:
+                model(x).backward()
+            for x in bad:
+                model(x).backward()
+        """,
+    )
+    (found,) = registry.load("unsharded-loader").predict(program)
+    loaders = {event.loader.stack[0].column: event.loader for event in program.of(LoaderBuilt)}
+    assert found.about == loaders[max(loaders)]
