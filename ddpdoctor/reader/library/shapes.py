@@ -1,9 +1,9 @@
 """What can be told of a value's type and attributes without knowing it."""
 
-from ddpdoctor.reader.abstract import Abstract, Attribute, External, Items, Known, Opaque, Table
+from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
-from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
+from ddpdoctor.reader.objects import Class, Made, Object
 from ddpdoctor.reader.walk import Walk
 
 _BUILTIN_TYPES = {
