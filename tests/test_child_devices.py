@@ -66,6 +66,7 @@ torch.cuda.current_stream().wait_stream(stream)
 event.synchronize()
 assert stream.query() and event.elapsed_time(event) > 0
 torch.ones(2).record_stream(stream)
+assert torch.ones(1).cuda().get_device() == 0
 torch.cuda.synchronize()
 torch.cuda.empty_cache()
 assert torch.cuda.max_memory_allocated() == 0

@@ -320,7 +320,8 @@ def test_one_batch_to_look_at_is_no_epoch(reading):
 
 
 def test_one_batch_to_train_on_is_an_epoch(reading):
-    reading.run("batches = iter(loader)\nstep(next(batches))\ndel batches\n", loader=reading.loader(Numbers(4), batch_size=4))
+    text = "batches = iter(loader)\nstep(next(batches))\ndel batches\n"
+    reading.run(text, loader=reading.loader(Numbers(4), batch_size=4))
     assert [event.number for event in reading.of(EpochBegun)] == [1]
     assert [steps for _, steps, _ in reading.epochs] == [1]
 

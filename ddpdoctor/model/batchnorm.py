@@ -1,6 +1,7 @@
 """The BatchNorm layers of a model: which are unconverted, and how many values a channel each sees on a rank."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,6 +26,27 @@ def unconverted(model: torch.nn.Module) -> tuple[tuple[str, torch.nn.Module], ..
     return tuple((name, module) for name, module in model.named_modules() if is_unconverted(module))
 
 
+class _Counter:
+    """Counts the values a channel that one layer gets; a copy of the layer, or a saved one, is not watched."""
+
+    def __init__(self, values: dict[str, int], name: str) -> None:
+        self._values = values
+        self._name = name
+
+    def __call__(self, module: torch.nn.Module, inputs: Any) -> None:
+        tensor = inputs[0] if inputs else None
+        if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and uses_batch_statistics(module):
+            channels = tensor.shape[1]
+            self._values[self._name] = tensor.numel() // channels if channels else 0
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
+        return partial, (_nothing,)
+
+
+def _nothing(*arguments: object) -> None:
+    """Stand for a counter in a copy."""
+
+
 class NormWatch:
     """Counts the values a channel that each unconverted BatchNorm layer of a model gets in its training forwards."""
 
@@ -33,16 +55,9 @@ class NormWatch:
         self._layers = unconverted(model)
         self._named = named
         self._values: dict[str, int] = {}
-        self._handles = [module.register_forward_pre_hook(self._counter(name)) for name, module in self._layers]
-
-    def _counter(self, name: str) -> Callable[[torch.nn.Module, Any], None]:
-        def count(module: torch.nn.Module, inputs: Any) -> None:
-            tensor = inputs[0] if inputs else None
-            if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and uses_batch_statistics(module):
-                channels = tensor.shape[1]
-                self._values[name] = tensor.numel() // channels if channels else 0
-
-        return count
+        self._handles = [
+            module.register_forward_pre_hook(_Counter(self._values, name)) for name, module in self._layers
+        ]
 
     @property
     def counted(self) -> bool:

@@ -11,25 +11,44 @@ from ddpdoctor.harness.child.wrapped import Wrapped
 
 def install(observer: Observer, torch: ModuleType) -> None:
     """Observe ``torch.autograd.backward``, which ``Tensor.backward`` calls."""
+    observer.patches.wrap(torch.autograd, "backward", Passes(observer).replace)
 
-    def replace(original: Any) -> Any:
+
+class Passes:
+    """The backward passes of this process."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._inside = False
+
+    def replace(self, original: Any) -> Any:
+        """Make the replacement of ``backward``; reentrant checkpointing calls it inside another pass."""
+
         def backward(*args: Any, **kwargs: Any) -> Any:
-            before = observer.collectives.by_reducer
-            if not observer.wrappers.all:
-                result = through(original, *args, **kwargs)
-                warned: list[Any] = []
-            else:
-                from ddpdoctor.model.stride_warnings import stride_warnings
-
-                with stride_warnings() as warned:
-                    result = through(original, *args, **kwargs)
-            observer.budget.backwards += 1
-            _write(observer, warned, reduced=observer.collectives.by_reducer > before)
-            return result
+            if self._inside:
+                return through(original, *args, **kwargs)
+            self._inside = True
+            try:
+                return self._watched(original, *args, **kwargs)
+            finally:
+                self._inside = False
 
         return backward
 
-    observer.patches.wrap(torch.autograd, "backward", replace)
+    def _watched(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        observer = self._observer
+        before = observer.collectives.by_reducer
+        if not observer.wrappers.all:
+            result = through(original, *args, **kwargs)
+            warned: list[Any] = []
+        else:
+            from ddpdoctor.model.stride_warnings import stride_warnings
+
+            with stride_warnings() as warned:
+                result = through(original, *args, **kwargs)
+        observer.budget.backwards += 1
+        _write(observer, warned, reduced=observer.collectives.by_reducer > before)
+        return result
 
 
 def _write(observer: Observer, warned: list[Any], *, reduced: bool) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ddpdoctor.harness.child.collectives import CollectiveLog
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.value import Value
@@ -52,7 +51,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
     c10d: Any = torch.distributed.distributed_c10d
     if hasattr(c10d.ProcessGroup, WITH_HOOKS):
         return
-    kind = _watched_group(observer.collectives, c10d)
+    kind = _watched_group(observer, c10d)
     c10d.Backend.register_backend(NAME, kind, devices=["cpu", "cuda"])
     world = c10d._world
 
@@ -78,8 +77,9 @@ def watch(group: Any, value: Value | None) -> bool:
     return True
 
 
-def _watched_group(log: CollectiveLog, c10d: Any) -> Any:
+def _watched_group(observer: Observer, c10d: Any) -> Any:
     """Return the class of our groups."""
+    log = observer.collectives
     device_of = sys.modules["torch"].device
 
     class WatchedGroup(c10d.ProcessGroup):  # type: ignore[misc]
@@ -114,19 +114,35 @@ def _watched_group(log: CollectiveLog, c10d: Any) -> Any:
 
     for name, (operation, position) in METHODS.items():
         if hasattr(c10d.ProcessGroupGloo, name):
-            setattr(WatchedGroup, name, _watched_method(log, name, operation, position))
+            setattr(WatchedGroup, name, _watched_method(observer, c10d.ReduceOp, name, operation, position))
     return WatchedGroup
 
 
-def _watched_method(log: CollectiveLog, name: str, operation: str, position: int) -> Callable[..., Any]:
+def _watched_method(observer: Observer, reduce: Any, name: str, operation: str, position: int) -> Callable[..., Any]:
+    log = observer.collectives
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         order = log.begin(operation, _flat(args[min(position, len(args) - 1)]), self.ddpdoctor_value)
+        averages = observer.asked_backend != GLOO and _sums_instead(reduce, args)
         work = through(getattr(self.gloo, name), *args, **kwargs)
         log.under_way(order, work)
+        if averages:
+            work.wait()
+            for tensor in _flat(args[0]):
+                tensor.div_(self.size())
         return work
 
     method.__name__ = name
     return method
+
+
+def _sums_instead(reduce: Any, options: tuple[Any, ...]) -> bool:
+    """Have a collective sum that is to average, and say so: gloo of these releases does not average, NCCL does."""
+    for option in options:
+        if getattr(option, "reduceOp", None) == reduce.AVG:
+            option.reduceOp = reduce.SUM
+            return True
+    return False
 
 
 def _flat(tensors: Any) -> list[Any]:

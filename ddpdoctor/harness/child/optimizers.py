@@ -38,10 +38,16 @@ class Steps:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
+        self._under_way: list[int] = []
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Try out, at the last step, what an exception would do here."""
         observer = self._observer
+        if id(optimizer) in self._under_way:
+            self._under_way.clear()  # an exception has ended its last step
+        self._under_way.append(id(optimizer))
+        if len(self._under_way) > 1:
+            return
         if observer.trial is not None:
             observer.trial.went_on()
         epoch = observer.epoch()
@@ -50,8 +56,12 @@ class Steps:
             trial.at_step(observer)
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Write a step, and count it."""
+        """Write a step, and count it; one that another optimiser takes for its own (SAM, ZeRO) is a part of that."""
         observer = self._observer
+        if id(optimizer) in self._under_way:
+            del self._under_way[self._under_way.index(id(optimizer)) :]
+        if self._under_way:
+            return
         budget = observer.budget
         observer.recorder.write(OptimizerStep, optimizer=observer.objects.ref(optimizer), number=budget.total_steps + 1)
         of = budget.steps * budget.epochs

@@ -144,7 +144,7 @@ class _Done:
 def _silence(torch: Any) -> None:
     """Have the collectives do nothing, and torch use one thread: the others were not copied."""
     torch.set_num_threads(1)
-    group: Any = torch.distributed.ProcessGroup
-    for name in COLLECTIVES:
-        if hasattr(group, name):
-            setattr(group, name, lambda *args, **kwargs: _Done())
+    for kind in {torch.distributed.ProcessGroup, type(torch.distributed.group.WORLD)}:
+        for name in COLLECTIVES:
+            if hasattr(kind, name):
+                setattr(kind, name, lambda *args, **kwargs: _Done())

@@ -7,7 +7,8 @@ from typing import Any
 from ddpdoctor.harness.child.device_log import cuda_index
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
-from ddpdoctor.harness.child.redirect.lies import nothing
+from ddpdoctor.harness.child.redirect.cuda import Current
+from ddpdoctor.harness.child.redirect.lies import from_torch, nothing
 
 
 def on_cpu(device: Any) -> Any:
@@ -22,11 +23,23 @@ def install(observer: Observer, torch: ModuleType) -> None:
     observer.translate = _translation(torch)
     patches = observer.patches
     patches.wrap(torch.Tensor, "record_stream", lambda original: nothing)  # it would judge the stream's type itself
+    patches.wrap(torch.Tensor, "get_device", lambda original: _index_of(observer, original))
     patches.wrap(torch, "set_default_device", _first_argument(on_cpu))
     patches.wrap_if_there(torch, "set_default_tensor_type", _first_argument(_plain_type))
     for owner in (torch, torch.jit):
         patches.wrap(owner, "load", _loading_to_cpu)
     patches.wrap(torch, "Generator", _generator)
+
+
+def _index_of(observer: Observer, original: Any) -> Any:
+    """Return what replaces ``get_device``: scripts send tensors to the number that they get."""
+
+    def get_device(tensor: Any) -> Any:
+        index = through(original, tensor)
+        current = observer.current_device
+        return current.index if index < 0 and isinstance(current, Current) and not from_torch(observer) else index
+
+    return get_device
 
 
 def _translation(torch: Any) -> Callable[[Any, Any, Any], Any]:

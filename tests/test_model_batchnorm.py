@@ -1,0 +1,88 @@
+"""BatchNorm layers are listed as DDP leaves them, with what each saw; buckets are those that DDP rebuilds."""
+
+import copy
+import io
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+from ddpdoctor.model.batchnorm import NormWatch, is_unconverted, unconverted  # noqa: E402
+from ddpdoctor.model.buckets import MEBIBYTE, assigned, sizes  # noqa: E402
+from ddpdoctor.model.observe import alone, observe  # noqa: E402
+
+
+def named(kind):
+    return kind.__name__
+
+
+def net():
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.Sequential(nn.GroupNorm(2, 4), nn.BatchNorm2d(4)),
+        nn.InstanceNorm2d(4),
+    )
+
+
+def test_which_layers_keep_their_statistics_to_their_rank():
+    assert [name for name, _ in unconverted(net())] == ["1", "2.1"]
+    assert not unconverted(nn.SyncBatchNorm.convert_sync_batchnorm(net()))
+    assert [name for name, _ in unconverted(nn.BatchNorm1d(2))] == [""]
+    assert is_unconverted(nn.LazyBatchNorm2d())
+    assert not is_unconverted(nn.InstanceNorm1d(2, track_running_stats=True))
+
+
+def test_the_values_a_channel_are_those_of_the_training_forward():
+    model = net()
+    watch = NormWatch(model, named)
+    model[2][1].eval()
+    assert not watch.counted
+    model(torch.randn(2, 3, 6, 6))
+    assert watch.counted
+    trained, frozen = watch.norms()
+    assert (trained.name, trained.type, trained.trained, trained.values) == ("1", "BatchNorm2d", True, 2 * 4 * 4)
+    assert (frozen.name, frozen.trained, frozen.values) == ("2.1", False, None)
+    assert [norm.values for norm in watch.norms(factor=8)] == [256, None], "a quarter of the batch was loaded"
+    watch.close()
+    model(torch.randn(9, 3, 6, 6))
+    assert watch.norms()[0].values == 32
+
+
+def test_a_watched_model_can_be_copied_and_saved():
+    model = net()
+    watch = NormWatch(model, named)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other(torch.randn(4, 3, 6, 6))
+    torch.save(model, io.BytesIO())
+    assert not watch.counted, "what the copies see is theirs"
+
+
+def test_gradients_are_watched_in_a_model_that_can_be_copied():
+    model = nn.Linear(2, 2)
+
+    def copies(wrapped):
+        assert pickle.loads(pickle.dumps(wrapped)).weight.shape == copy.deepcopy(wrapped).weight.shape
+
+    (seen,) = observe(model, (torch.randn(1, 2),), after_wrap=copies)
+    assert [row.name for row in seen.parameters] == ["bias", "weight"]
+
+
+def test_the_buckets_are_those_that_ddp_rebuilds():
+    model = nn.Sequential(*(nn.Linear(400, 400) for _ in range(8)))
+    with alone():
+        wrapper = DistributedDataParallel(model, bucket_cap_mb=2)
+        for _ in range(2):
+            wrapper(torch.randn(2, 400)).sum().backward()
+        wrapper(torch.randn(2, 400))  # the logged sizes are those of the forward before
+        rebuilt = sizes(wrapper)
+    ready = list(reversed(list(model.named_parameters())))
+    order = [pair for layer in range(0, len(ready), 2) for pair in ready[layer : layer + 2]]
+    buckets = assigned(order, capacity=2 * MEBIBYTE, first=2 * MEBIBYTE)
+    assert tuple(bucket.bytes for bucket in buckets) == rebuilt
+    assert sorted(name for bucket in buckets for name in bucket.names) == sorted(dict(ready))
+    assert assigned([], capacity=MEBIBYTE) == []
