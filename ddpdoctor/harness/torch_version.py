@@ -4,7 +4,7 @@ import importlib.metadata
 import importlib.util
 import re
 
-FLOOR = (2, 14)
+FLOOR = (2, 6)
 """The oldest torch release that the tests ran on."""
 
 
