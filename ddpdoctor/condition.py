@@ -138,6 +138,17 @@ def _named(definition: frozenset[Condition]) -> Atom:
     return Atom(_text(definition), "any", definition=definition)
 
 
+def compact(condition: Condition) -> Condition:
+    """Return a long condition as one literal that means the same: what is built over it then stays small."""
+    if len(condition) <= MAX_PLAIN:
+        return condition
+    refused = frozenset(frozenset({Literal(part.atom, not part.holds)}) for part in condition)
+    return frozenset({Literal(_named(refused), False)})
+
+
+MAX_PLAIN = 3
+
+
 def _text(alternatives: Iterable[Condition]) -> str:
     texts = sorted(" and ".join(sorted(map(str, one))) for one in alternatives)
     return f"({' or '.join(texts)})"[:MAX_TEXT]
@@ -187,20 +198,14 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
             if holds:
                 open_ones.append(atom)
             else:
-                queue += [_refused(alternative) for alternative in atom.definition]
+                refused = (negation(as_formula(alternative)) for alternative in atom.definition)
+                queue += [one for one in refused if isinstance(one, Literal)]  # True: it could not hold anyway
         for one in [one for one in open_ones if one is atom or atom in one.inside]:
             forced = _forced(parts, one)
             if forced is None:
                 return None
             queue += forced
     return frozenset(parts)
-
-
-def _refused(alternative: Condition) -> Literal:
-    """Return the literal that says that an alternative does not hold."""
-    refused = negation(as_formula(alternative))
-    assert isinstance(refused, Literal)  # what is refused has at least one part, and its parts do not clash
-    return refused
 
 
 def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:

@@ -1,5 +1,7 @@
 """Reads a training script and predicts its trace; the only code that knows ``ast``."""
 
+import sys
+
 from ddpdoctor.events import Event, Unparsed
 from ddpdoctor.lines import is_notebook
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
@@ -38,6 +40,9 @@ TABLES = Tables(
     test=test,
 )
 
+MAX_RECURSION = 10_000 if sys.version_info >= (3, 11) else 3_000
+"""A level of the user's calls takes a dozen of ours; before 3.11 each of those took its share of the C stack."""
+
 
 def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predicted, ...]:
     """Return the predicted trace of each program in a file: one, but for notebooks that write further ones.
@@ -59,6 +64,8 @@ def _predict(source: Source, directory: str) -> Predicted:
     project.main.source = source
     walk = Walk(project, TABLES)
     entered = True
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, MAX_RECURSION))
     try:
         walk.load(project.main)
         entered = run_uncalled(walk)
@@ -66,6 +73,8 @@ def _predict(source: Source, directory: str) -> Predicted:
         pass
     except RecursionError:
         walk.complete = False
+    finally:
+        sys.setrecursionlimit(limit)
     complete = walk.complete and not project.overflowed
     return Predicted(walk.events, complete=complete, entered=entered)
 

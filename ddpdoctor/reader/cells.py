@@ -6,7 +6,7 @@ ones' conditions: one pass over the program suffices, and nothing is ever copied
 
 from collections.abc import Hashable, Iterable
 
-from ddpdoctor.condition import Condition, as_formula, assume, negation, together, without_consequences
+from ddpdoctor.condition import Condition, as_formula, assume, compact, negation, together, without_consequences
 from ddpdoctor.reader.abstract import Abstract, Cells, Choice, Known, Opaque
 
 MAX_WRITES = 8
@@ -73,7 +73,8 @@ def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
         joined.append((condition, value))
     if len(joined) == 1:
         return joined[0][1]
-    return Choice(tuple(joined[:MAX_OPTIONS])) if joined else Opaque("nothing")
+    kept = tuple((compact(condition), value) for condition, value in joined[:MAX_OPTIONS])
+    return Choice(kept) if kept else Opaque("nothing")
 
 
 def _identity(value: Abstract) -> Hashable:

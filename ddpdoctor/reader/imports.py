@@ -77,20 +77,29 @@ def resolved(walk: Walk, value: Abstract) -> Abstract:
     return value
 
 
-def search_module(walk: Walk, module: Module, name: str, seen: frozenset[Module] = frozenset()) -> Abstract | None:
-    """Return the value of a name at a module's top level, its star imports included, or ``None``."""
+def search_module(walk: Walk, module: Module, name: str) -> Abstract | None:
+    """Return the value of a name at a module's top level, its star imports included, or ``None``.
+
+    Modules that import each other in a circle are asked once for a name.
+    """
     walk.load(module)
-    cell = module.cells.get(name)
-    if cell is not None:
-        return resolved(walk, read(cell, walk.path))
-    if module in seen:
+    if (module, name) in walk.searched:
         return None
+    walk.searched.add((module, name))
+    try:
+        cell = module.cells.get(name)
+        found = None if cell is None else resolved(walk, read(cell, walk.path))
+        return found if found is not None else _search_stars(walk, module, name)
+    finally:
+        walk.searched.discard((module, name))
+
+
+def _search_stars(walk: Walk, module: Module, name: str) -> Abstract | None:
     for star in reversed(module.stars):
         if isinstance(star, Module):
-            if not name.startswith("_"):
-                found = search_module(walk, star, name, seen | {module})
-                if found is not None:
-                    return found
+            found = None if name.startswith("_") else search_module(walk, star, name)
+            if found is not None:
+                return found
         elif exported(star, name):
             return External(canonical(f"{star}.{name}"))
     return None

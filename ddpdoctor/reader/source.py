@@ -111,7 +111,7 @@ def likely_cause(text: str, line: int, message: str) -> str | None:
         return "the indentation is broken, as it is when code is copied from a web page"
     if re.search(r"^\s*print\s+[\"'\w]", here) or re.search(r"^\s*except\s+\w[\w.]*\s*,", here):
         return "this is Python 2"
-    if re.match(r"^\s*(?:[#•✅-]\s*)?[A-Z]?[a-z’']+(?:[ ,]+[A-Za-z’'-]+){3,}[.:!?]?\s*(?:#.*)?$", here):
+    if re.match(r"^\s*(?:[#•✅-]\s*)?[A-Z]?[a-z\u2019']+(?:[ ,]+[A-Za-z\u2019'-]+){3,}[.:!?]?\s*(?:#.*)?$", here):
         return "prose was copied along with the code"
     if "expected" in message and re.match(r"^\s*(type|match|case)\b", here):
         return "this needs a newer Python"

@@ -105,6 +105,7 @@ class Walk:
         self.in_wrapper = 0  # how deep inside the forward of a wrapped model
         self.in_forward = 0
         self.syntax = Syntax()
+        self.searched: set[tuple[Module, str]] = set()  # the names that are being looked up in modules
         self.called: set[ast.AST] = set()
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
