@@ -5,7 +5,7 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 :func:`assume` adds one to a condition.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -239,31 +239,24 @@ def without_consequences(added: Condition, base: Condition) -> Condition:
 
 
 def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:
-    """Yield the literals that formulas are made of, those inside disjunctions included."""
-    for formula in formulas:
+    """Yield the literals that formulas are made of, those inside disjunctions included, each once."""
+    seen: set[Literal] = set()
+    pending: list[Formula] = list(formulas)
+    while pending:
+        formula = pending.pop()
         if isinstance(formula, AllOf):
-            yield from literals(formula.parts)
-        elif isinstance(formula, Literal):
+            pending += formula.parts
+        elif isinstance(formula, Literal) and formula not in seen:
+            seen.add(formula)
             if formula.atom.definition is None:
                 yield formula
             else:
-                for alternative in formula.atom.definition:
-                    yield from literals(alternative)
+                pending += [part for alternative in formula.atom.definition for part in alternative]
 
 
 def holds_for(formula: Formula, member: Member) -> bool | None:
     """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
-    if isinstance(formula, bool):
-        return formula
-    if isinstance(formula, AllOf):
-        return _all(holds_for(part, member) for part in formula.parts)
-    atom, holds = formula
-    if atom.definition is not None:
-        answer = _any(_all(holds_for(part, member) for part in alternative) for alternative in atom.definition)
-    else:
-        value = UNKNOWN if atom.expression is None else evaluate(atom.expression, member)
-        answer = None if value is UNKNOWN else bool(value)
-    return None if answer is None else answer is holds
+    return _worth(formula, lambda atom: _worth_on(atom, member))
 
 
 def holds_by_default(formula: Formula) -> bool | None:
@@ -271,16 +264,32 @@ def holds_by_default(formula: Formula) -> bool | None:
 
     What no option decides (ranks, data, unknown values) is left open.
     """
+    return _worth(formula, _worth_by_default)
+
+
+def _worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
+    """Return a formula's value, three-valued, given that of its atoms."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, AllOf):
-        return _all(holds_by_default(part) for part in formula.parts)
-    atom, holds = formula
+        return _all(_worth(part, of_atom) for part in formula.parts)
+    answer = of_atom(formula.atom)
+    return None if answer is None else answer is formula.holds
+
+
+@lru_cache(maxsize=50_000)
+def _worth_on(atom: Atom, member: Member) -> bool | None:
     if atom.definition is not None:
-        answer = _any(_all(holds_by_default(part) for part in alternative) for alternative in atom.definition)
-    else:
-        answer = atom.by_default
-    return None if answer is None else answer is holds
+        return _any(_all(holds_for(part, member) for part in alternative) for alternative in atom.definition)
+    value = UNKNOWN if atom.expression is None else evaluate(atom.expression, member)
+    return None if value is UNKNOWN else bool(value)
+
+
+@lru_cache(maxsize=50_000)
+def _worth_by_default(atom: Atom) -> bool | None:
+    if atom.definition is None:
+        return atom.by_default
+    return _any(_all(holds_by_default(part) for part in alternative) for alternative in atom.definition)
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
+from ddpdoctor.condition import as_formula, holds_by_default
 from ddpdoctor.events import LoaderBuilt, Raised
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
@@ -38,8 +39,9 @@ def _clash(event: LoaderBuilt) -> tuple[Value, bool] | None:
     for condition, sampler in alternatives(event.sampler, event.when):
         if not isinstance(sampler, Ref):
             continue
-        for _, shuffle in alternatives(event.shuffle, condition):
-            if truth(shuffle) is True:
+        shuffles = list(alternatives(event.shuffle, condition))
+        for extra, shuffle in shuffles:
+            if truth(shuffle) is True and (len(shuffles) == 1 or holds_by_default(as_formula(extra - condition))):
                 return sampler, True
             if isinstance(shuffle, Symbol) and isinstance(shuffle.default, Constant) and truth(shuffle.default):
                 return sampler, False

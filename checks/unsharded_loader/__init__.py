@@ -1,6 +1,6 @@
 """A training loader that deals every rank all of the data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
@@ -27,6 +27,8 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
         wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
         if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
             continue
+        if _sharded_otherwise(trace, event, built):
+            continue
         if not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
             continue
         yield Fault(
@@ -42,6 +44,13 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
 def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:
     forwards = {event.order: event for event in trace.of(Forward)}
     return any(forwards[order].via == "wrapper" for order in backward.forwards if order in forwards)
+
+
+def _sharded_otherwise(trace: Predicted, event: LoaderBuilt, built: Mapping[Ref, LoaderBuilt]) -> bool:
+    """Whether the loop that trains on a loader goes over a sharded one on another path: then the paths are told apart."""
+    loops = {begun.place for begun in trace.of(EpochBegun) if begun.loader == event.loader}
+    others = (built.get(begun.loader) for begun in trace.of(EpochBegun) if begun.place in loops)
+    return any(other is not None and other.sharded_by is not None for other in others)
 
 
 def _seeded_by_rank(trace: Predicted, event: LoaderBuilt) -> bool:

@@ -72,10 +72,15 @@ def _sharded_by(walk: Walk, call: Call, given: "dict[str, Abstract | None]") -> 
         return "the dataset"
     if call.open and given["sampler"] is None:
         return "unknown"
-    if all(isinstance(option, (Opaque, Attribute)) for _, option in options(dataset)):
+    if all(_is_unknown(option) for _, option in options(dataset)):
         return "unknown"
     worker = call.kwargs.get("worker_init_fn")
     return "unknown" if worker is not None and not is_none(worker) and "rank" in worker.tags else None
+
+
+def _is_unknown(dataset: Abstract) -> bool:
+    """Whether nothing is known of a dataset: it came from somewhere that was not followed, or is a plain range."""
+    return isinstance(dataset, (Opaque, Attribute)) or (isinstance(dataset, Made) and dataset.path == "builtins.range")
 
 
 def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
