@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, holds_by_default
+from ddpdoctor.condition import as_formula, holds_by_default, literals
 from ddpdoctor.events import MAIN, Collective, FileUsed
 from ddpdoctor.facts import (
     excludes,
@@ -36,7 +36,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     for event in downloads:
         if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
             continue
-        if event.by in ATOMIC or event.is_within("lock") or holds_by_default(as_formula(event.when)) is False:
+        if event.by in ATOMIC or event.is_within("lock") or not _usual(event):
             continue
         if "rank" in event.path.taint or _made_before(downloads, event) or _one_rank_goes_first(trace, event):
             continue
@@ -48,6 +48,14 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
                 description="download in the parent before the spawn, or on local rank 0 first with a barrier after it"
             ),
         )
+
+
+def _usual(event: FileUsed) -> bool:
+    """Whether no option that the user has to give decides on a download: then it is the user's configuration."""
+    if holds_by_default(as_formula(event.when)) is False:
+        return False
+    options = [literal.atom for literal in literals(event.when) if literal.atom.kind == "configuration"]
+    return all(atom.by_default is not None for atom in options)
 
 
 def _made_before(downloads: list[FileUsed], event: FileUsed) -> bool:

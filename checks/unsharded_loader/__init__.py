@@ -47,7 +47,7 @@ def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:
 
 
 def _sharded_otherwise(trace: Predicted, event: LoaderBuilt, built: Mapping[Ref, LoaderBuilt]) -> bool:
-    """Whether the loop that trains on a loader goes over a sharded one on another path: then the paths are told apart."""
+    """Whether the loop that trains on a loader goes over a sharded one on another path."""
     loops = {begun.place for begun in trace.of(EpochBegun) if begun.loader == event.loader}
     others = (built.get(begun.loader) for begun in trace.of(EpochBegun) if begun.place in loops)
     return any(other is not None and other.sharded_by is not None for other in others)

@@ -52,6 +52,36 @@ PASSING = frozenset(
 """Calls whose result goes over the same items as their first argument."""
 
 
+def listed(walk: Walk, value: Abstract) -> Items | None:
+    """Return the items that iterating a value goes over, where all of them are known."""
+    if isinstance(value, Items):
+        return None if value.open else value
+    if isinstance(value, Table):
+        return None if value.open else Items(_keys(value))
+    if not isinstance(value, Made):
+        return None
+    last = value.path.rpartition(".")[2]
+    first = value.args[0] if value.args else None
+    if last in ("items", "values", "keys") and isinstance(first, Table) and not first.open:
+        values = [read(cell, walk.path) for cell in first.cells.values()]
+        pairs = [Items(pair, "tuple") for pair in zip(_keys(first), values, strict=True)]
+        return {"values": Items(values), "keys": Items(_keys(first))}.get(last, Items(pairs))
+    parts = [listed(walk, arg) for arg in value.args]
+    known_parts = [part for part in parts if part is not None]
+    if not parts or len(known_parts) != len(parts):
+        return None
+    if value.path == "builtins.enumerate" and len(parts) == 1:
+        return Items(Items([Known(i), item], "tuple") for i, item in enumerate(known_parts[0].items))
+    if value.path == "builtins.zip":
+        rows = zip(*(part.items for part in known_parts), strict=False)
+        return Items(Items(row, "tuple") for row in rows)
+    return known_parts[0] if value.path == "builtins.reversed" else None
+
+
+def _keys(table: Table) -> list[Abstract]:
+    return [Known(key) if isinstance(key, (str, int)) else Opaque(f"key of {text(table)}") for key in table.cells]
+
+
 def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None) -> Abstract:
     """Return what one round of a loop over a value sees."""
     if isinstance(value, Choice):

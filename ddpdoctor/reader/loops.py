@@ -9,7 +9,7 @@ from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Tabl
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import PASSING, item_of, loaders_in, rounds_of
+from ddpdoctor.reader.iteration import PASSING, item_of, listed, loaders_in, rounds_of
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Function, Generator, Made, Object
@@ -94,8 +94,9 @@ def _rounds_over(
 ) -> None:
     outer, before = walk.loops, walk.path
     iterated = _own_iterator(walk, iterated, node, frame)
-    if isinstance(iterated, Items) and not iterated.open and len(iterated.items) <= _unrolled(kind):
-        for item in iterated.items:
+    all_of_them = listed(walk, iterated)
+    if all_of_them is not None and len(all_of_them.items) <= _unrolled(kind):
+        for item in all_of_them.items:
             walk.path, walk.dead = before, False
             body(item)
         return

@@ -192,12 +192,10 @@ def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
 
 
 def _exists(walk: Walk, call: Call) -> Abstract | None:
-    """Whether a file is there: rank-local, as another rank may be writing it."""
+    """Whether a file is there: whatever names it, no option decides that."""
     if not call.args:
         return None
-    path = call.args[0]
-    kind = "configuration" if "configuration" in path.tags else "data"
-    return boolean(walk.literal(f"{text(path)} exists", kind, None, call.node))
+    return boolean(walk.literal(f"{text(call.args[0])} exists", "other", None, call.node))
 
 
 def _print(walk: Walk, call: Call) -> Abstract:

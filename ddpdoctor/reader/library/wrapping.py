@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.events import ModelWrapped, SyncBatchNormConverted
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, known, options
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
 from ddpdoctor.reader.library.modules import wrapped_by
@@ -21,7 +21,7 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
     if model is None:
         return None
     wrapper = walk.make(call, NO_TAGS)
-    wrapper.inner = model
+    model = wrapper.inner = _stand_in(walk, model, call)
     given = {name: value for i, name in enumerate(_DDP_ARGUMENTS) if (value := call.argument(name, i)) is not None}
     given.update(call.kwargs)
     given.pop("module", None)
@@ -43,6 +43,13 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
             option.wrappers.append((here, wrapper))
             walk.layouts.setdefault(wrapper.ref, set()).update(walk.layouts.get(option.ref, ()))
     return wrapper
+
+
+def _stand_in(walk: Walk, model: Abstract, call: Call) -> Abstract:
+    """Return the model that is wrapped; one that is not known becomes an object, so that ``.module`` is it again."""
+    if isinstance(model, (Opaque, Attribute)):
+        return walk.make(call, NO_TAGS, "torch.nn.Module")
+    return model
 
 
 def _use_devices(walk: Walk, devices: Abstract | None, call: Call) -> None:
