@@ -191,13 +191,6 @@ def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
     return Opaque("process id", frozenset({"rank"}))
 
 
-def _exists(walk: Walk, call: Call) -> Abstract | None:
-    """Whether a file is there: whatever names it, no option decides that."""
-    if not call.args:
-        return None
-    return boolean(walk.literal(f"{text(call.args[0])} exists", "other", None, call.node))
-
-
 def _print(walk: Walk, call: Call) -> Abstract:
     return NONE
 
@@ -227,9 +220,6 @@ FUNCTIONS = {
     "builtins.all": _any,
     "builtins.print": _print,
     "os.getpid": _own_to_each_process,
-    "os.path.exists": _exists,
-    "os.path.isfile": _exists,
-    "os.path.isdir": _exists,
     "builtins.exit": _exit,
     "builtins.quit": _exit,
     "sys.exit": _exit,

@@ -4,6 +4,7 @@ import ast
 
 from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -104,6 +105,9 @@ def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
 
 
 FUNCTIONS = {
+    "os.path.exists": _exists,
+    "os.path.isfile": _exists,
+    "os.path.isdir": _exists,
     "torch.save": _save,
     "torch.load": _load,
     "torch.jit.save": _save,
@@ -130,9 +134,21 @@ FUNCTIONS = {
 }
 
 
+def _exists(walk: Walk, call: Call) -> Abstract | None:
+    """Whether a file is there: whatever names it, no option decides that."""
+    path = call.receiver if call.receiver is not None else call.argument("path", 0)
+    if path is None or isinstance(path, Object):
+        return None
+    return boolean(walk.literal(f"{text(path)} exists", "other", None, call.node))
+
+
 def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
     return "lock", manager
 
 
 CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock", "SoftFileLock"), _lock)
-METHODS = {"open": _named_open, "save_pretrained": _save_pretrained}
+METHODS = {
+    **dict.fromkeys(("exists", "is_file", "is_dir"), _exists),
+    "open": _named_open,
+    "save_pretrained": _save_pretrained,
+}
