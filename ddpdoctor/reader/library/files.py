@@ -104,6 +104,18 @@ def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
     return Opaque(f"{call.path} in line {getattr(call.node, 'lineno', 0)}")
 
 
+def _exists(walk: Walk, call: Call) -> Abstract | None:
+    """Whether a file is there: whatever names it, no option decides that."""
+    path = call.receiver if call.receiver is not None else call.argument("path", 0)
+    if path is None or isinstance(path, Object):
+        return None
+    return boolean(walk.literal(f"{text(path)} exists", "other", None, call.node))
+
+
+def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
+    return "lock", manager
+
+
 FUNCTIONS = {
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
@@ -132,21 +144,7 @@ FUNCTIONS = {
     "pickle.load": _tensor_load,
     "safetensors.torch.save_file": _tensor_save,
 }
-
-
-def _exists(walk: Walk, call: Call) -> Abstract | None:
-    """Whether a file is there: whatever names it, no option decides that."""
-    path = call.receiver if call.receiver is not None else call.argument("path", 0)
-    if path is None or isinstance(path, Object):
-        return None
-    return boolean(walk.literal(f"{text(path)} exists", "other", None, call.node))
-
-
-def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
-    return "lock", manager
-
-
-CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock", "SoftFileLock"), _lock)
+CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock"), _lock)
 METHODS = {
     **dict.fromkeys(("exists", "is_file", "is_dir"), _exists),
     "open": _named_open,
