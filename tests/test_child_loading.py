@@ -343,6 +343,13 @@ def late(loader, sampler):
     return iterator
 
 
+def test_batches_that_are_gone_through_again_and_again(reading):
+    text = "import itertools\nfor batch in itertools.cycle(loader):\n    step(batch)\nafter = True\n"
+    module = reading.run(text, loader=reading.loader(Numbers(100), batch_size=4))
+    assert module.after
+    assert len(reading.batches) == 6
+
+
 def test_a_loop_that_is_broken_off_counts_as_an_epoch(reading):
     text = """
 for epoch in range(90):

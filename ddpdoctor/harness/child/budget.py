@@ -76,8 +76,7 @@ class Budget:
 
     def _limit(self) -> int:
         steps = self.steps * (self.epochs if self._phase == 0 else 1)
-        by_epochs = bool(self._open or self._epochs)
-        return steps * STEPS_WITHOUT_EPOCHS if by_epochs else steps
+        return steps * STEPS_WITHOUT_EPOCHS if self._open else steps
 
     def last_step_next(self, *, completes_epoch: bool) -> bool:
         """Whether the step that is about to be taken is the last one allowed, as far as that can be told.
