@@ -21,7 +21,7 @@ from torch.utils.data import (  # noqa: E402
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter  # noqa: E402
 
 from ddpdoctor import codec  # noqa: E402
-from ddpdoctor.events import EpochBegun, EpochEnded  # noqa: E402
+from ddpdoctor.events import EpochBegun, EpochEnded, Substituted  # noqa: E402
 from ddpdoctor.harness.child.data_loading import Loading  # noqa: E402
 from ddpdoctor.harness.child.drawn import SAMPLES_LOADED  # noqa: E402
 from ddpdoctor.harness.child.observer import Observer  # noqa: E402
@@ -123,6 +123,8 @@ def test_the_loader_itself_keeps_its_length_and_its_batches(reading):
     assert (len(loader), loader.batch_size) == (10, 64)
     reading.run(EPOCHS, loader=loader)
     assert reading.observer.loaded_share == SAMPLES_LOADED / 64
+    (said,) = reading.of(Substituted)
+    assert (said.what, said.by) == ("batches of 64 samples", "the first 4 samples of each")
     begun = reading.of(EpochBegun)
     assert [(event.number, event.length) for event in begun] == [(1, 10), (2, 10)]
 
@@ -160,6 +162,35 @@ def test_a_batch_sampler_of_the_scripts_own(reading):
     assert reading.sizes == [SAMPLES_LOADED] * 4
     assert sorted(reading.of(EpochBegun)[0].indices) == list(range(30))
     assert [event.length for event in reading.of(EpochBegun)] == [2, 2]
+
+
+def test_a_loader_that_goes_round_and_round_in_one_iterator(reading):
+    class Endless(reading.kind):
+        """Keeps one iterator over a sampler without an end, as loaders with workers that live on do."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            object.__setattr__(self, "batch_sampler", Repeated(self.batch_sampler))
+            self.iterator = super().__iter__()
+
+        def __iter__(self):
+            for _ in range(len(self)):
+                yield next(self.iterator)
+
+    class Repeated:
+        def __init__(self, batches):
+            self.batches = batches
+
+        def __len__(self):
+            return len(self.batches)
+
+        def __iter__(self):
+            while True:
+                yield from self.batches
+
+    module = reading.run(EPOCHS, loader=Endless(Numbers(40), batch_size=10))
+    assert module.last < 90
+    assert 6 <= len(reading.batches) <= 10, "it is not refused a batch, and yet comes to its end"
 
 
 def test_a_stream_without_a_length(reading):

@@ -1,11 +1,15 @@
 """Counts what the training has done, and ends it once that is enough."""
 
+import dis
 import sys
 import time
 from collections import Counter
+from types import FrameType
 from typing import Protocol
 
+from ddpdoctor.harness.child.frames import OURS
 from ddpdoctor.harness.child.rounds import Loop, Rounds
+from ddpdoctor.harness.child.source_cut import NEXT
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.layer import MODEL
 
@@ -20,6 +24,19 @@ BATCHES_A_STEP = 16
 
 STEPS_WITHOUT_EPOCHS = 20
 """A loader that never comes to its end is believed to count epochs for so many times the steps of all of them."""
+
+
+def _is_in_next(frame: FrameType | None) -> bool:
+    """Whether the code that is not ours around a frame, a library's, is in a call of ``next`` as far as can be told.
+
+    A library's calls of ``next`` are not rewritten as the user's are; a ``for`` loop of its is at another instruction.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
+        frame = frame.f_back
+    names = () if frame is None else frame.f_code.co_names
+    if frame is None or "next" not in names or NEXT in names:
+        return False
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
 
 
 class Recorded(Protocol):
@@ -116,10 +133,9 @@ class Budget:
     def cut_asking_loop(self) -> None:
         """End the loop that asks for batches with ``next``, since its iterator must not end before the loop does."""
         asking = self._rounds.asking
-        if asking is not None:
-            loop = next(self._rounds.around(asking.frame), None)
-            if loop is not None:
-                loop.cut = True
+        loop = next(self._rounds.around(asking.frame if asking is not None else sys._getframe(1)), None)
+        if loop is not None:
+            loop.cut = True
 
     def asked_by_next(self) -> bool:
         """Whether the batch that is asked for now may not be refused.
@@ -128,7 +144,9 @@ class Budget:
         loader goes around it in a loop of its own: that one begins the next epoch.
         """
         asking = self._rounds.asking
-        if asking is None or asking.ready:
+        if asking is None:
+            return _is_in_next(sys._getframe(1))
+        if asking.ready:
             return False
         return sum(1 for _ in self._rounds.around(sys._getframe(1), until=asking.frame)) < 2
 

@@ -10,7 +10,7 @@ from ddpdoctor.events import EpochBegun, EpochEnded
 from ddpdoctor.harness.child import peers
 from ddpdoctor.harness.child.budget import BATCHES_A_STEP
 from ddpdoctor.harness.child.dataset_log import length
-from ddpdoctor.harness.child.drawn import Batches, indices_of
+from ddpdoctor.harness.child.drawn import SAMPLES_LOADED, Batches, indices_of
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.recorder import INLINE_INDICES
@@ -110,6 +110,9 @@ class Epoch:
         self._drawn += 1
         if self._batches is not None:
             self._observer.loaded_share = self._batches.share
+            if self._batches.share < 1:
+                of = f"batches of {round(SAMPLES_LOADED / self._batches.share)} samples"
+                self._observer.recorder.substituted(of, f"the first {SAMPLES_LOADED} samples of each")
         return batch
 
     def _count_steps(self) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 import time
 from array import array
 from typing import Any
@@ -87,6 +88,8 @@ class Recorder:
 
     def write_indices(self, order: int, indices: "array[int]") -> None:
         """Write the indices of an epoch to the file that belongs to the event of this order."""
+        if sys.byteorder == "big":
+            indices.byteswap()
         if not self.muted:
             with open(indices_path(self.folder, os.getpid(), order), "wb") as file:
                 file.write(indices.tobytes())

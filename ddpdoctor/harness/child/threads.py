@@ -12,7 +12,7 @@ MINIMUM = 2
 
 def install(observer: Observer, torch: ModuleType) -> None:
     """Set the number of threads, and keep the script from setting fewer."""
-    torch.set_num_threads(max(MINIMUM, min(torch.get_num_threads(), MINIMUM)))
+    torch.set_num_threads(max(MINIMUM, torch.get_num_threads()))
 
     def replace(original: Any) -> Any:
         def set_num_threads(number: Any) -> Any:
