@@ -66,7 +66,10 @@ def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
     faults: list[str] = []
     predicted = [finding for program in programs for finding in _predicted(program, request, faults)]
     observation, layers = _run(path, programs, request, voice)
-    findings = _judged(predicted, observation, layers, request, faults)
+    observed = (
+        None if observation is None or observation.trace is None else observation.trace.changed(predicted=programs)
+    )
+    findings = _judged(predicted, observation, observed, layers, request, faults)
     whole = all(program.complete for program in programs)
     return Outcome(layers={SOURCE: CHECKED, **layers}, whole=whole, findings=tuple(findings), faults=tuple(faults))
 
@@ -157,6 +160,7 @@ def _held_back(programs: tuple[Predicted, ...], request: Request, *, insisted: b
 def _judged(
     predicted: list[Finding],
     observation: "Observation | None",
+    observed: Observed | None,
     layers: Mapping[str, LayerState],
     request: Request,
     faults: list[str],
@@ -164,7 +168,6 @@ def _judged(
     """Return the findings with the run's verdicts, and those that only the run shows."""
     if observation is None:
         return predicted
-    observed = observation.trace
     if observed is None:
         return [finding.with_(verdict=not_reached(_not_run_reason(layers))) for finding in predicted]
     judged = [_with_verdict(finding, observed, layers, faults) for finding in predicted]

@@ -68,7 +68,8 @@ class Observed(Trace):
     """What the ranks of one run did.
 
     ``ranks`` are those that were started; ``redirected`` is true when CUDA and NCCL calls ran on the CPU over gloo;
-    ``layers`` are the layers this run served (``model``, ``probe``).
+    ``layers`` are the layers this run served (``model``, ``probe``). ``predicted`` is what the source had said of the
+    same script, a trace for each program in it.
     """
 
     def __init__(
@@ -78,11 +79,25 @@ class Observed(Trace):
         ranks: tuple[int, ...],
         redirected: bool,
         layers: frozenset[str],
+        predicted: tuple[Predicted, ...] = (),
     ) -> None:
         super().__init__(events)
         self.ranks = ranks
         self.redirected = redirected
         self.layers = layers
+        self.predicted = predicted
+
+    def changed(
+        self, events: Iterable[Event] | None = None, predicted: tuple[Predicted, ...] | None = None
+    ) -> "Observed":
+        """Return the trace with other events, or with what the source had said beside it."""
+        return Observed(
+            self.events if events is None else events,
+            ranks=self.ranks,
+            redirected=self.redirected,
+            layers=self.layers,
+            predicted=self.predicted if predicted is None else predicted,
+        )
 
     def on(self, rank: int, kind: type[E]) -> tuple[E, ...]:
         """Return one rank's events of a kind, in order."""
@@ -91,8 +106,7 @@ class Observed(Trace):
     def without(self, events: Iterable[Event]) -> "Observed":
         """Return the trace without events that are accounted for already."""
         left_out = set(events)
-        kept = (event for event in self.events if event not in left_out)
-        return Observed(kept, ranks=self.ranks, redirected=self.redirected, layers=self.layers)
+        return self.changed(event for event in self.events if event not in left_out)
 
     def by_rank(self, kind: type[E]) -> dict[int, tuple[E, ...]]:
         """Return the events of a kind for each rank that was started."""

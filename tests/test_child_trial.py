@@ -14,6 +14,7 @@ SCRIPT = """
 import atexit, contextlib, multiprocessing as mp, threading, time
 import torch
 import torch.distributed as dist
+import torch._dynamo  # DDP imports it: once here, not in every process
 from torch.nn.parallel import DistributedDataParallel
 
 

@@ -243,7 +243,8 @@ def test_a_bypass_is_confirmed_by_gradients_that_nothing_averaged():
     averaged = backward.with_(reduced=True, bypassed=())
     assert judge("bypassed-ddp-forward", predicted, forward, averaged).state is State.REFUTED
     assert judge("bypassed-ddp-forward", predicted, forward).state is State.NOT_REACHED
-    assert judge("bypassed-ddp-forward", predicted, backward).state is State.NOT_REACHED
+    elsewhere = backward.with_(place=at(30))
+    assert judge("bypassed-ddp-forward", predicted, forward, elsewhere).state is State.NOT_REACHED
 
 
 @pytest.mark.parametrize(

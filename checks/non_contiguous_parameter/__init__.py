@@ -19,7 +19,7 @@ def parameters_are_not_row_major(run: Observed) -> Iterator[Fault]:
         steps = [event for event in run.on(rank, GradientsSeen) if event.wrapper == wrap.wrapper]
         if wrap.rank != rank or not steps:
             continue
-        rows = [row for row in steps[0].parameters if row.strides != _row_major(row.shape) and _matters(row)]
+        rows = [row for row in steps[0].parameters if _matters(row) and not _is_memory_format(row)]
         for dense in (True, False):
             some = [row for row in rows if row.dense is dense]
             if some:
@@ -61,6 +61,16 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def _is_memory_format(row: ParameterSeen) -> bool:
+    """Whether a convolution's weight lies as channels_last or channels_last_3d does: asked for, and no surprise."""
+    if len(row.shape) not in (4, 5):
+        return False
+    channels_last = (row.shape[0], *row.shape[2:], row.shape[1])
+    order = (0, len(row.shape) - 1, *range(1, len(row.shape) - 1))
+    strides = _row_major(channels_last)
+    return all(size == 1 or row.strides[i] == strides[order[i]] for i, size in enumerate(row.shape))
+
+
 def _matters(row: ParameterSeen) -> bool:
     """Whether a stride differs in a dimension of more than one element: the others say nothing."""
     rows = zip(row.shape, row.strides, _row_major(row.shape), strict=True)
@@ -69,19 +79,22 @@ def _matters(row: ParameterSeen) -> bool:
 
 def constructor_rejected(run: Observed) -> Iterator[Fault]:
     """Report a parameter that DDP's constructor cannot take."""
-    for event in run.of(Raised):
-        if any(words in event.message for words in REJECTED):
-            yield Fault(
-                place=event.place,
-                message="DDP rejects a parameter whose elements share memory (an expanded tensor)",
-                severity=Severity.ERROR,
-                event=event,
-                fix=Fix(description="give the parameter memory of its own: nn.Parameter(tensor.clone())"),
-                verdict=confirmed(
-                    f"rank {event.rank} raised {event.type} in DDP's constructor", event, exception=event.message
-                ),
-            )
-            return
+    raised = [event for event in run.of(Raised) if any(words in event.message for words in REJECTED)]
+    echoes = [event for event in run.of(Raised) if event.caused_by_peer]
+    for event in raised[:1]:
+        yield Fault(
+            place=event.place,
+            message="DDP rejects a parameter whose elements share memory (an expanded tensor)",
+            severity=Severity.ERROR,
+            event=event,
+            fix=Fix(description="give the parameter memory of its own: nn.Parameter(tensor.clone())"),
+            verdict=confirmed(
+                f"rank {event.rank} raised {event.type} in DDP's constructor",
+                *raised,
+                *echoes,
+                exception=event.message,
+            ),
+        )
 
 
 def observed(run: Observed) -> Iterator[Fault]:

@@ -97,9 +97,14 @@ def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
     )
 
 
+def _is_seen_to(program: Predicted) -> bool:
+    """Whether the source has a conversion, be it an option's, or its own way of mixing the batches."""
+    return bool(program.of(SyncBatchNormConverted)) or _shuffles(program)
+
+
 def norms_in_the_model(run: Observed) -> Iterator[Fault]:
     """Find, in the models that a run wrapped, the BatchNorm layers that the source did not show."""
-    if run.of(SyncBatchNormConverted):
+    if run.of(SyncBatchNormConverted) or any(_is_seen_to(program) for program in run.predicted):
         return  # some are converted, if too late: that is another fault
     for event in run.of(ModelWrapped):
         norms = [norm for norm in event.norms if norm.trained]

@@ -1,0 +1,65 @@
+"""Every program of every check that a run can judge, run for real: bad ones are confirmed, good ones stay silent."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_examples import BAD, GOOD, allowed, marked, name_of
+
+from ddpdoctor import registry
+
+pytestmark = pytest.mark.slow
+
+JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
+PACKAGES = ("lightning", "accelerate", "transformers", "filelock")
+"""Programs that import one of these show what the source layer knows of it; it need not be installed."""
+
+
+def can_run(path: Path) -> bool:
+    text = path.read_bytes().decode("utf-8", "replace")
+    return path.suffix == ".py" and not any(f"import {name}" in text or f"from {name}" in text for name in PACKAGES)
+
+
+def probed(path: Path) -> tuple[list[dict], dict]:
+    command = [sys.executable, "-m", "ddpdoctor", "check", str(path), "--probe", "--format", "json", "--timeout", "200"]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=300, check=False)
+    report = json.loads(done.stdout)
+    return report["findings"], report["targets"][0]["layers"]
+
+
+def is_of_a_judged_check(path: Path) -> bool:
+    return path.parent.name.replace("_", "-") in JUDGED
+
+
+@pytest.mark.parametrize("path", [path for path in BAD if is_of_a_judged_check(path) and can_run(path)], ids=name_of)
+def test_what_a_bad_program_marks_is_confirmed_by_its_run(path):
+    findings, layers = probed(path)
+    expected = {(line, check) for line, check in marked(path) if check in JUDGED}
+    confirmed = {
+        (line, check)
+        for line, check in expected
+        for finding in findings
+        if finding["check"] == check
+        and finding["line"] <= line <= finding["end_line"]
+        and finding["verdict"]["state"] == "confirmed"
+        and finding["verdict"]["evidence"]
+    }
+    assert confirmed == expected, (findings, layers)
+    unexpected = [
+        finding
+        for finding in findings
+        if not any(
+            check == finding["check"] and finding["line"] <= line <= finding["end_line"] for line, check in marked(path)
+        )
+        and finding["check"] not in allowed(path)
+    ]
+    assert not unexpected
+
+
+@pytest.mark.parametrize("path", [path for path in GOOD if is_of_a_judged_check(path) and can_run(path)], ids=name_of)
+def test_a_good_program_stays_silent_when_it_runs(path):
+    findings, layers = probed(path)
+    assert [finding for finding in findings if finding["check"] not in allowed(path)] == []
+    assert layers["probe"]["state"] == "checked", layers
