@@ -151,19 +151,35 @@ def test_a_gradient_preset_to_another_layout_is_a_real_mismatch():
     assert not same_memory_order(row.shape, row.grad, row.view)
 
 
-def test_a_hook_that_replaces_the_gradient_is_a_real_mismatch():
+@pytest.mark.parametrize("when", ["before", "after", "never"])
+def test_a_hook_that_replaces_the_gradient_is_a_real_mismatch(when):
     model = nn.Conv2d(4, 8, 3)
 
     def replace(parameter):
         parameter.grad = parameter.grad.to(memory_format=CHANNELS_LAST)
 
-    (seen,) = observe(nn.Sequential(model), (torch.randn(2, 4, 8, 8),))
-    assert not any(row.warned for row in seen.parameters)
-    model.weight.register_post_accumulate_grad_hook(replace)
-    (seen,) = observe(nn.Sequential(model), (torch.randn(2, 4, 8, 8),))
-    row = next(row for row in seen.parameters if row.name == "0.weight")
-    assert row.warned
-    assert not same_memory_order(row.shape, row.grad, row.view)
+    def register(wrapped):
+        wrapped.weight.register_post_accumulate_grad_hook(replace)
+
+    if when == "before":
+        register(model)
+    (seen,) = observe(model, (torch.randn(2, 4, 8, 8),), after_wrap=register if when == "after" else None)
+    row = next(row for row in seen.parameters if row.name == "weight")
+    assert row.warned is (when != "never")
+    assert same_memory_order(row.shape, row.grad, row.view) is (when == "never")
+    assert not row.copied, "the hook made it, not autograd"
+
+
+def test_a_gradient_that_a_hook_lays_out_anew_is_copied_back():
+    model = nn.Conv2d(4, 8, 3)
+
+    def lay_out(wrapped):
+        wrapped.weight.register_hook(lambda gradient: gradient.to(memory_format=CHANNELS_LAST))
+
+    (seen,) = observe(model, (torch.randn(2, 4, 8, 8),), after_wrap=lay_out)
+    row = next(row for row in seen.parameters if row.name == "weight")
+    assert row.copied
+    assert not row.warned
 
 
 def test_autograd_told_to_ignore_the_layout_gives_a_real_mismatch():

@@ -48,17 +48,32 @@ class GradientWatch:
         self._rebuilt = False
         self._arrived: dict[str, _Arrival] = {}
         self._seen: dict[str, ParameterSeen] = {}
-        self._handles: list[Any] = []
+        self._handles: dict[str, tuple[Any, Any]] = {}
         for name, parameter in self.names.items():
-            hooked: Any = parameter
-            self._handles.append(hooked.register_hook(self._on_arrival(name, parameter)))
-            self._handles.append(hooked.register_post_accumulate_grad_hook(self._on_accumulated(name)))
+            self._hook(name, parameter)
+
+    def _hook(self, name: str, parameter: Any) -> None:
+        self._handles[name] = (
+            parameter.register_hook(self._on_arrival(name, parameter)),
+            parameter.register_post_accumulate_grad_hook(self._on_accumulated(name)),
+        )
+
+    def _come_last(self) -> None:
+        """Have our hooks run after those that the user's code registered since: what they do, DDP finds."""
+        for name, parameter in self.names.items():
+            hooks = getattr(parameter, "_backward_hooks", None), getattr(parameter, "_post_accumulate_grad_hooks", None)
+            ours = self._handles[name]
+            if any(theirs and next(reversed(theirs)) != own.id for theirs, own in zip(hooks, ours, strict=True)):
+                for handle in ours:
+                    handle.remove()
+                self._hook(name, parameter)
 
     def _laid_out(self) -> dict[str, Strides]:
         return {name: view_strides(parameter) for name, parameter in self.names.items()}
 
     def forward_begun(self) -> None:
         """Take note of a forward pass of the wrapper: it may have rebuilt the buckets, and so laid them out anew."""
+        self._come_last()
         if not self._rebuilt and getattr(self.wrapper, "_has_rebuilt_buckets", False):
             self._rebuilt = True
             self._views = self._laid_out()
@@ -88,7 +103,7 @@ class GradientWatch:
                 and raw is not None
                 and strides is not None
                 and arrival.address != gradient.data_ptr()
-                and not same_memory_order(parameter.shape, raw, strides)
+                and not same_memory_order(parameter.shape, raw, view_strides(parameter))
             )
             self._seen[name] = ParameterSeen(
                 name=name,
@@ -141,9 +156,10 @@ class GradientWatch:
 
     def close(self) -> None:
         """Take the hooks away."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
+        self._handles = {}
 
 
 _AS_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
