@@ -1,5 +1,6 @@
 """What the model layer says of gradient strides agrees with what DDP itself warns of."""
 
+import platform
 import warnings
 from collections import Counter
 
@@ -68,7 +69,8 @@ def test_every_mismatch_that_ddp_warns_of_is_seen_and_no_other(name, layout):
     assert len(seen.parameters) == len(list(model.parameters()))
     assert seen.unused == ()
     assert all(same_memory_order(row.shape, row.grad, row.view) for row in rows), "an ordinary backward: nominal"
-    if name == "convnext_tiny":  # its depthwise convolutions: channels_last before the wrap is what helps
+    if name == "convnext_tiny" and platform.machine() in ("x86_64", "AMD64"):
+        # Its depthwise convolutions: channels_last before the wrap is what helps. Kernels differ between processors.
         assert len(rows) == {"contiguous": 18, "channels_last": 0}.get(layout, len(rows))
 
 
