@@ -230,8 +230,9 @@ def _known_already(check_: Check, fault: Fault, findings: Iterable[Finding]) -> 
     for finding in findings:
         if finding.check != check_.name or finding.refuted:
             continue
-        same_place = finding.fault.place.covers(fault.place) or finding.fault.place == fault.place
-        if same_place and finding.fault.subject == fault.subject:
+        same_harm = finding.severity is (fault.severity or check_.severity)
+        same_subject = finding.fault.subject in (None, fault.subject)
+        if finding.fault.place.covers(fault.place) and same_subject and same_harm:
             return True
     return False
 
