@@ -78,7 +78,7 @@ INDEX: tuple[Row, ...] = (
     Row(
         name="process-group-not-destroyed",
         summary="a process group is initialised and no path of a normal run destroys it",
-        severity="error",
+        severity="warning",
         layers=("source", "probe"),
         triggers=("GroupInit",),
         preview=False,
