@@ -144,6 +144,9 @@ _MPI_LEAVES = {"mpi4py.MPI.COMM_WORLD.rank": "rank", "mpi4py.MPI.COMM_WORLD.size
 
 
 def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:
+    if name == "__dict__":
+        walk.load(value.module)
+        return Table(value.module.cells, more=True)
     return module_attribute(walk, value.module, name)
 
 

@@ -9,6 +9,8 @@ from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.environment import read_variable, write_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
+from ddpdoctor.reader.imports import resolved
+from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
@@ -44,8 +46,8 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
             return read(cell, walk.path)
     if isinstance(holder, Made) and holder.path == "torch.nn.ModuleDict" and holder.args:
         return get_item(walk, holder.args[0], key, node)
-    if isinstance(holder, Made) and holder.path in ("torch.nn.Sequential", "torch.nn.ModuleList"):
-        return _of_items(Items(holder.args if holder.path.endswith("Sequential") else _listed(holder)), key)
+    if isinstance(holder, Made) and holder.path in LAYER_LISTS:
+        return _of_items(layers_of(holder), key)
     if isinstance(holder, Known) and isinstance(key, Known):
         return _of_known(holder.value, key.value)
     return _unknown_item(holder, key)
@@ -57,11 +59,6 @@ def _of_module_dict(holder: External, key: Abstract) -> Abstract:
     if isinstance(name, str):
         return External(canonical(f"{holder.path.removesuffix('.__dict__')}.{name}"))
     return Opaque(f"{holder.path}[{text(key)}]", key.tags)
-
-
-def _listed(holder: Made) -> list[Abstract]:
-    first = holder.args[0] if holder.args else None
-    return first.items if isinstance(first, Items) else []
 
 
 def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
@@ -96,10 +93,12 @@ MAX_ALIKE = 5
 
 
 def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:
-    if isinstance(key, Known) and isinstance(key.value, (str, int)):
-        cell = holder.cells.get(key.value)
+    usual = by_default(key)
+    if isinstance(usual, Known) and isinstance(usual.value, (str, int)):
+        cell = holder.cells.get(usual.value)
         if cell is not None:
-            return read(cell, walk.path)
+            return resolved(walk, read(cell, walk.path))
+    if isinstance(key, Known):
         return hinted(str(key.value), holder.extra, label=f"{text(holder)}[{key.value!r}]")
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:

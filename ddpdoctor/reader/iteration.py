@@ -6,6 +6,7 @@ from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, options
 from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.texts import text
@@ -60,6 +61,9 @@ def listed(walk: Walk, value: Abstract) -> Items | None:
         return None if value.open else Items(_keys(value))
     if not isinstance(value, Made):
         return None
+    if value.path in LAYER_LISTS:
+        layers = layers_of(value)
+        return None if layers.open else layers
     last = value.path.rpartition(".")[2]
     first = value.args[0] if value.args else None
     if last in ("items", "values", "keys") and isinstance(first, Table) and not first.open:
@@ -110,6 +114,9 @@ def batch_tags(tags: Tags) -> Tags:
 
 
 def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract | None:
+    if value.path in LAYER_LISTS:
+        layers = layers_of(value).items
+        return _merged(layers, node) if layers else None
     last = value.path.rpartition(".")[2]
     if value.path == "builtins.enumerate" and value.args:
         index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))

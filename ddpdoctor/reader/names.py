@@ -1,12 +1,14 @@
 """Looks names up and gives them values: variables, unpacking, and what a variable's name says of an unknown value."""
 
 import ast
+import builtins
 
 from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Tags, options
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import resolved, search_module
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
@@ -42,7 +44,13 @@ def look_up(walk: Walk, name: str, frame: Frame) -> Abstract:
             return resolved(walk, read(cell, walk.path))
         scope = scope.parent
     value = search_module(walk, frame.module, name)
-    return External("builtins." + name) if value is None else value
+    if value is not None:
+        return value
+    if hasattr(builtins, name):
+        return External("builtins." + name)
+    brought = [star for star in frame.module.stars if isinstance(star, str)]
+    # a name from nowhere can only be one that a star import from outside brings
+    return External(canonical(f"{brought[-1]}.{name}")) if brought else External("builtins." + name)
 
 
 def store(walk: Walk, name: str, value: Abstract, frame: Frame) -> None:

@@ -7,6 +7,7 @@ from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, External, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
 from ddpdoctor.reader.texts import text
@@ -18,6 +19,11 @@ def _append(walk: Walk, call: Call) -> Abstract | None:
         call.receiver.items.append(call.args[0])
         call.receiver.open = call.receiver.open or bool(walk.loops) or bool(walk.path)
         return NONE
+    if isinstance(call.receiver, Made) and call.receiver.path in LAYER_LISTS and call.args:
+        layers = call.receiver.attributes.setdefault(APPENDED, [(ALWAYS, Items([], more=True))])[-1][1]
+        if isinstance(layers, Items):
+            layers.items.append(call.args[0])
+        return call.receiver
     return None
 
 

@@ -120,6 +120,11 @@ def _sampler(walk: Walk, call: Call) -> Abstract:
     return made
 
 
+def _monai_sampler(walk: Walk, call: Call) -> Abstract:
+    """MONAI's DistributedSampler takes ``even_divisible`` second; the rest is PyTorch's."""
+    return _sampler(walk, call._replace(args=call.args[:1]))
+
+
 def _plain_sampler(walk: Walk, call: Call) -> Abstract:
     made = walk.make(call, frozenset(tag for tag in call.flow() if tag in ("shard", "rank")))
     walk.emit(SamplerBuilt, call.node, sampler=made.ref, dataset=lower(call.argument("data_source", 0) or NONE))
@@ -197,6 +202,7 @@ FUNCTIONS = {
     "torchdata.stateful_dataloader.StatefulDataLoader": _loader,
     "monai.data.DataLoader": _loader,
     "monai.data.ThreadDataLoader": _loader,
+    "monai.data.DistributedSampler": _monai_sampler,
     "torch_geometric.loader.DataLoader": _loader,
     DISTRIBUTED_SAMPLER: _sampler,
     "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler": _sampler,

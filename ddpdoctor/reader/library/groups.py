@@ -1,7 +1,7 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
 from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none, known
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.objects import Made
@@ -155,7 +155,8 @@ _MPI_COLLECTIVES = [
 
 
 def _mpi_collective(walk: Walk, call: Call) -> Abstract:
-    """Return what a collective of MPI gives: the same on every rank. It is no collective of the process group."""
+    """A collective of MPI: every rank has to call it as well, and gets the same."""
+    walk.emit(Collective, call.node, op=f"MPI {call.path.rpartition('.')[2]}")
     return Opaque(call.path, frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
 
 
@@ -178,7 +179,20 @@ FUNCTIONS = {
     "torch.distributed.get__default_backend_for_device": _default_backend,
     **{f"torch.distributed.{name}": _collective for name in COLLECTIVES},
 }
+
+
+def _metric_computed(walk: Walk, call: Call) -> Abstract | None:
+    """``metric.compute()`` of torchmetrics gathers over the ranks (``sync_on_compute`` is true by default)."""
+    receiver = call.receiver
+    if not isinstance(receiver, Made) or not receiver.path.startswith("torchmetrics."):
+        return None
+    if known(receiver.kwargs.get("sync_on_compute"), True) is not False:
+        walk.emit(Collective, call.node, op="compute")
+    return Opaque("metric")
+
+
 METHODS = {
+    "compute": _metric_computed,
     "wait_for_everyone": _accelerate_collective,
     "gather_for_metrics": _accelerate_collective,
 }

@@ -1,6 +1,6 @@
 """Which dotted paths are wrappers, loaders, samplers, models: the families that the models of calls share."""
 
-from ddpdoctor.reader.abstract import Abstract
+from ddpdoctor.reader.abstract import Abstract, Items, Table
 from ddpdoctor.reader.objects import Made, Object
 
 WRAPPERS = frozenset(
@@ -34,6 +34,8 @@ BATCH_NORMS = frozenset(
         "torch.nn.LazyBatchNorm1d",
         "torch.nn.LazyBatchNorm2d",
         "torch.nn.LazyBatchNorm3d",
+        "torch_geometric.nn.BatchNorm",
+        "torch_geometric.nn.norm.BatchNorm",
     }
 )
 
@@ -48,6 +50,7 @@ RANK_AWARE = frozenset(
         "timm.data.distributed_sampler.OrderedDistributedSampler",
         "timm.data.distributed_sampler.RepeatAugSampler",
         "torchvision.datasets.samplers.DistributedSampler",
+        "monai.data.DistributedSampler",
     }
 )
 """Samplers that deal the samples out to the ranks."""
@@ -89,6 +92,27 @@ def has_batch_norm(architecture: str) -> bool:
     if "convnext" in name or ("vit" in name and "maxvit" not in name) or "swin" in name:
         return False
     return any(name.startswith(family) or f"_{family}" in name for family in BATCH_NORM_FAMILIES)
+
+
+LAYER_LISTS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
+"""Modules that are lists of others."""
+
+APPENDED = "appended layers"
+"""The hidden attribute that holds the layers that were appended to such a list."""
+
+
+def layers_of(value: Made) -> Items:
+    """Return the layers that a list of them holds, those appended later included."""
+    if value.path == "torch.nn.Sequential" and not isinstance(value.args[0] if value.args else None, Table):
+        layers = Items(value.args, more=value.open)
+    else:
+        first = value.args[0] if value.args else None
+        values = [cell[-1][1] for cell in first.cells.values()] if isinstance(first, Table) else []
+        layers = Items(first.items, more=first.open) if isinstance(first, Items) else Items(values, more=not values)
+    later = value.attributes.get(APPENDED)
+    if later and isinstance(later[-1][1], Items):
+        return Items([*layers.items, *later[-1][1].items], more=True)
+    return layers
 
 
 MODEL_MAKERS = (

@@ -20,12 +20,14 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.functions import call_function
-from ddpdoctor.reader.library.kinds import WRAPPERS, is_module
+from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.norms import mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
+MAX_LAYERS = 40
+"""How many layers of a Sequential are called one after the other."""
 MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
 
@@ -79,7 +81,7 @@ def _forward(walk: Walk, callee: "Object | Made", call: Call) -> Abstract:
         return walk.call(inner, call)
     if callee.path == "torch.nn.Sequential":
         value: Abstract = call.args[0] if call.args else NONE
-        for layer in callee.args[:40]:
+        for layer in layers_of(callee).items[:MAX_LAYERS]:
             if isinstance(layer, Object):
                 value = walk.call_with(layer, value, node=call.node)
     return Opaque("output", NO_TAGS)

@@ -18,7 +18,7 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read, write
-from ddpdoctor.reader.library.kinds import BATCH_NORMS, WRAPPERS, has_batch_norm, is_module
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, has_batch_norm, is_module, layers_of
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Walk
 
@@ -105,6 +105,8 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
             yield Norm("", value.cls.name, value.ref.place)
             return
         parts = []
+    if isinstance(value, Made) and value.path in LAYER_LISTS:
+        parts += layers_of(value).items
     held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, MODE)]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
