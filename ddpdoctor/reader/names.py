@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import sys
 
 from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Tags, options
 from ddpdoctor.reader.cells import choice, read, write
@@ -48,7 +49,8 @@ def look_up(walk: Walk, name: str, frame: Frame) -> Abstract:
         return value
     if hasattr(builtins, name):
         return External("builtins." + name)
-    brought = [star for star in frame.module.stars if isinstance(star, str)]
+    stars = (star for star in frame.module.stars if isinstance(star, str))
+    brought = [star for star in stars if star.partition(".")[0] not in sys.stdlib_module_names]
     # a name from nowhere can only be one that a star import from outside brings
     return External(canonical(f"{brought[-1]}.{name}")) if brought else External("builtins." + name)
 
