@@ -98,6 +98,7 @@ _EXPORTS = {
         ["Module", "Linear", "Sequential", "SyncBatchNorm", "BatchNorm2d", "Conv2d", "DataParallel", "parallel"]
     ),
     "torch.utils.data": frozenset(["DataLoader", "Dataset", "DistributedSampler", "Sampler", "BatchSampler", "Subset"]),
+    "monai.data": frozenset({"DataLoader", "ThreadDataLoader", "Dataset", "CacheDataset", "DistributedSampler"}),
     "torch.nn.parallel": frozenset({"DistributedDataParallel", "DataParallel"}),
 }
 
