@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Event
+from ddpdoctor.events import Event, GroupInit
+from ddpdoctor.value import Constant
 
 E = TypeVar("E", bound=Event)
 
@@ -111,3 +112,8 @@ class Observed(Trace):
     def by_rank(self, kind: type[E]) -> dict[int, tuple[E, ...]]:
         """Return the events of a kind for each rank that was started."""
         return {rank: self.on(rank, kind) for rank in self.ranks}
+
+    def world_size_asked_for(self) -> int:
+        """Return the largest world size that a rank of the script asked ``init_process_group`` for, or 0."""
+        sizes = (event.world_size.value for event in self.of(GroupInit) if isinstance(event.world_size, Constant))
+        return max((size for size in sizes if isinstance(size, int)), default=0)

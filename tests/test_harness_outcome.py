@@ -244,3 +244,17 @@ def test_torchrun_style_gives_each_rank_its_variables(harness: "Harness") -> Non
         f"{rank} {rank} 3 3 0 127.0.0.1" for rank in range(3)
     ]
     assert seen.trace.of(Raised) == ()
+
+
+def test_ranks_that_wait_for_more_than_were_started_are_told_how_many_to_start(harness: "Harness") -> None:
+    said = reasons(
+        harness,
+        """
+        from ddpdoctor.value import Constant
+        child.say("GroupInit", world_size=Constant(value=4))
+        child.collective("init_process_group", wait=60)
+        """,
+        ranks=2,
+    )
+    words = "the script waits for 4 ranks and 2 were started: --ranks 4 starts as many"
+    assert said == {"model": ("not-run", words), "probe": ("not-run", words)}

@@ -304,6 +304,14 @@ def test_a_hang_names_the_rank_that_has_ended():
     assert "rank 1 has ended" in found.message
 
 
+def test_ranks_that_wait_for_ranks_that_were_not_started_have_not_gone_apart():
+    meeting = Collective(place=at(18), rank=0, op="init_process_group")
+    stopped = Blocked(place=at(18), rank=0, inside=meeting, seconds=3.2)
+    for size, found in ((4, 0), (2, 1)):
+        joins = GroupInit(place=at(18), rank=0, world_size=Constant(value=size))
+        assert len(faults("hang", joins, meeting, stopped)) == found
+
+
 def test_a_failed_rank_explains_that_the_others_wait():
     lone = Collective(place=at(18), rank=0, op="all_reduce")
     stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=2.0)

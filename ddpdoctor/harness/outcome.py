@@ -28,6 +28,9 @@ TRAINING = (GroupInit, ModelWrapped, LoaderBuilt, SamplerBuilt, Forward, Backwar
 
 SHOWN_SUBSTITUTES = 8
 
+MEETING = "init_process_group"
+"""The first thing that ranks wait for each other in."""
+
 
 class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
@@ -73,12 +76,19 @@ def _model_was_seen(trace: Observed) -> bool:
 
 def _training_was_seen(run: Run) -> bool:
     """Whether the run showed the script's distributed training, to its end or to a failure of the script's own."""
-    if run.out_of_memory or run.ending.how == "timeout":
+    if run.out_of_memory or run.ending.how == "timeout" or _ranks_missing(run):
         return False
     cause = first_cause(run.trace)
     if cause is not None and (cause.ours or _wants_something(run, cause)):
         return False
     return any(run.trace.of(kind) for kind in TRAINING)
+
+
+def _ranks_missing(run: Run) -> int | None:
+    """Return how many ranks the script waits for in ``init_process_group``, where that is more than were started."""
+    waits = any(event.inside is not None and event.inside.op == MEETING for event in run.trace.of(Blocked))
+    wanted = run.trace.world_size_asked_for()
+    return wanted if waits and wanted > len(run.trace.ranks) else None
 
 
 def _wants_something(run: Run, cause: Raised) -> bool:
@@ -109,6 +119,13 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
         )
     if run.silent:
         return "failed", f"the observed process ended before the script began: {run.last_words or 'it said nothing'}"
+    wanted = _ranks_missing(run)
+    if wanted is not None:
+        started = len(trace.ranks)
+        return (
+            "not-run",
+            f"the script waits for {wanted} ranks and {started} were started: --ranks {wanted} starts as many",
+        )
     if run.ending.how == "hang":
         return "not-run", f"the ranks wait for each other before the script {before}"
     ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))

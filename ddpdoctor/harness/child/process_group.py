@@ -26,6 +26,15 @@ def install(observer: Observer, torch: ModuleType) -> None:
     observer.patches.wrap(c10d, "monitored_barrier", groups.met, also=(public,))
 
 
+class _Meeting:
+    """The rendezvous of all ranks, which is waited for as a collective's work is."""
+
+    over = False
+
+    def is_completed(self) -> bool:
+        return self.over
+
+
 class Groups:
     """The process groups of this process."""
 
@@ -59,7 +68,12 @@ class Groups:
                 observer.devices.touched("torch.distributed.init_process_group")
             observer.asked_backend = asked
             observer.doing = "waiting for the other ranks in init_process_group"
-            result = through(original, *args, **kwargs)
+            meeting = _Meeting()
+            observer.collectives.under_way(observer.collectives.begin("init_process_group", [], None), meeting)
+            try:
+                result = through(original, *args, **kwargs)
+            finally:
+                meeting.over = True
             recorder.rank = self._c10d.get_rank()
             self._watch(self._c10d._get_default_group(), None)
             observer.doing = "running the script"
