@@ -25,6 +25,7 @@ def can_run(path: Path) -> bool:
 def probed(path: Path) -> tuple[list[dict], dict]:
     command = [sys.executable, "-m", "ddpdoctor", "check", str(path), "--probe", "--format", "json", "--timeout", "200"]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode in (0, 1), done.stderr
     report = json.loads(done.stdout)
     return report["findings"], report["targets"][0]["layers"]
 

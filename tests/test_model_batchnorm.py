@@ -53,6 +53,20 @@ def test_the_values_a_channel_are_those_of_the_training_forward():
     assert watch.norms()[0].values == 32
 
 
+def test_a_layer_that_trains_in_evaluation_mode_does_not_train():
+    model = net()
+    watch = NormWatch(model, named)
+    model.eval()
+    with torch.no_grad():
+        model(torch.randn(2, 3, 6, 6))
+    assert not watch.counted, "that was a validation"
+    model(torch.randn(2, 3, 6, 6))
+    model.train()
+    assert watch.counted and [(norm.trained, norm.values) for norm in watch.norms()] == [(False, None)] * 2
+    model(torch.randn(2, 3, 6, 6))
+    assert [norm.trained for norm in watch.norms()] == [True, True]
+
+
 def test_a_watched_model_can_be_copied_and_saved():
     model = net()
     watch = NormWatch(model, named)

@@ -27,7 +27,10 @@ def unconverted(model: torch.nn.Module) -> tuple[tuple[str, torch.nn.Module], ..
 
 
 class _Counter:
-    """Counts the values a channel that one layer gets; a copy of the layer, or a saved one, is not watched."""
+    """Counts the values a channel that one layer gets; a copy of the layer, or a saved one, is not watched.
+
+    A forward that records gradients while the layer keeps to the statistics it has counts as 0 values.
+    """
 
     def __init__(self, values: dict[str, int], name: str) -> None:
         self._values = values
@@ -35,9 +38,13 @@ class _Counter:
 
     def __call__(self, module: torch.nn.Module, inputs: Any) -> None:
         tensor = inputs[0] if inputs else None
-        if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and uses_batch_statistics(module):
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() < 2:
+            return
+        if uses_batch_statistics(module):
             channels = tensor.shape[1]
             self._values[self._name] = tensor.numel() // channels if channels else 0
+        elif torch.is_grad_enabled():
+            self._values.setdefault(self._name, 0)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
         return partial, (_nothing,)
@@ -48,7 +55,10 @@ def _nothing(*arguments: object) -> None:
 
 
 class NormWatch:
-    """Counts the values a channel that each unconverted BatchNorm layer of a model gets in its training forwards."""
+    """Counts the values a channel that each unconverted BatchNorm layer of a model gets in its training forwards.
+
+    A layer that was in evaluation mode in all of them does not train, whatever its mode was at the wrap.
+    """
 
     def __init__(self, model: torch.nn.Module, named: Callable[[type], str]) -> None:
         """Watch a model; ``named`` gives a type its dotted path."""
@@ -74,8 +84,8 @@ class NormWatch:
                 name=name,
                 type=self._named(type(module)),
                 place=None,
-                trained=name in self._values or uses_batch_statistics(module),
-                values=round(self._values[name] * factor) if name in self._values else None,
+                trained=self._values[name] > 0 if name in self._values else uses_batch_statistics(module),
+                values=round(self._values[name] * factor) if self._values.get(name) else None,
             )
             for name, module in self._layers
         )
