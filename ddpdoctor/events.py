@@ -343,12 +343,17 @@ class OptimizerStep(Event):
 # --- collectives ---------------------------------------------------------------------------------------------------
 
 
+MEETING = "init_process_group"
+"""The operation in which all ranks wait for each other before their first collective."""
+
+
 class Collective(Event):
     """P O: a collective operation is called; ``device`` is what a barrier's ``device_ids`` name.
 
     ``origin`` is ``user``, ``reducer`` (DDP's gradients), ``buffers`` (DDP's broadcast of buffers), ``wrap`` (DDP's
     constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: ``sequence``
-    counts a rank's collectives of one group from 0, ``shapes`` and ``dtype`` describe its tensors.
+    counts a rank's collectives of one group from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's
+    first one is ``MEETING``.
     """
 
     op: str

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ddpdoctor.events import (
+    MEETING,
     Backward,
     Blocked,
     Collective,
@@ -27,9 +28,6 @@ TRAINING = (GroupInit, ModelWrapped, LoaderBuilt, SamplerBuilt, Forward, Backwar
 """Events that show that a script came to its distributed training."""
 
 SHOWN_SUBSTITUTES = 8
-
-MEETING = "init_process_group"
-"""The first thing that ranks wait for each other in."""
 
 
 class Run(NamedTuple):

@@ -4,7 +4,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from ddpdoctor.events import GroupDestroyed, GroupInit
+from ddpdoctor.events import MEETING, GroupDestroyed, GroupInit
 from ddpdoctor.harness.child import collectives, group_wrapper
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
@@ -69,7 +69,7 @@ class Groups:
             observer.asked_backend = asked
             observer.doing = "waiting for the other ranks in init_process_group"
             meeting = _Meeting()
-            observer.collectives.under_way(observer.collectives.begin("init_process_group", [], None), meeting)
+            observer.collectives.under_way(observer.collectives.begin(MEETING, [], None), meeting)
             try:
                 result = through(original, *args, **kwargs)
             finally:
