@@ -81,11 +81,12 @@ class Ended(Event):
     """O: a rank, or the process that spawned the ranks, came to its end.
 
     ``how`` is ``natural``, ``exit``, ``exception``, ``killed``, ``cut`` (we stopped it) or ``memory``; ``alive`` counts
-    the processes it had started and that still ran.
+    the processes it had started and that still ran; ``said`` is the text that ``sys.exit`` was given.
     """
 
     how: str
     status: int | None = None
+    said: str = ""
     alive: int = 0
 
 

@@ -48,15 +48,16 @@ class Child:
         self.file.flush()
         return event
 
-    def wrap(self):
-        """Say that a model was wrapped and did a step."""
+    def wrap(self, *, steps=True):
+        """Say that a model was wrapped and, unless it does not, did a step."""
         from ddpdoctor.value import UNKNOWN_VALUE, Ref
 
         place = Place(self.orders.plan.script, 1)
         model = Ref(type="torch.nn.parallel.DistributedDataParallel", place=place)
         self.say("GroupInit")
         self.say("ModelWrapped", wrapper=model, model=UNKNOWN_VALUE, how="torch", options={})
-        self.say("Backward", reduced=True)
+        if steps:
+            self.say("Backward", reduced=True)
 
     def collective(self, op="all_reduce", shape=(4,), wait=0.0):
         """Issue a collective and stay in it for ``wait`` seconds."""
@@ -107,13 +108,14 @@ def main():
     sys.path.insert(0, os.path.dirname(script))
     names = {"child": child, "RANK": child.rank, "SIZE": child.orders.plan.ranks, "__name__": "__main__"}
     names["__file__"] = script
-    how, status = "natural", 0
+    how, status, said = "natural", 0, ""
     try:
         with open(script, encoding="utf-8") as file:
             code = compile(file.read(), script, "exec")
         exec(code, names)  # noqa: S102 (it is what a child is for)
     except SystemExit as error:
         how, status = "exit", error.code if isinstance(error.code, int) else int(error.code is not None)
+        said = error.code if isinstance(error.code, str) else ""
         if status == 2:
             child.say("Raised", type="SystemExit", message="2", missing=names.get("MISSING", "arguments"))
     except BaseException as error:
@@ -129,7 +131,7 @@ def main():
             caused_by_peer="closed by peer" in str(error),
             missing=None if missing is None else str(missing),
         )
-    child.say("Ended", how=how, status=status)
+    child.say("Ended", how=how, status=status, said=said)
     child.status["done"] = True
     child.report()
     sys.stdout.flush()

@@ -88,7 +88,7 @@ def test_how_a_script_has_to_be_started(tmp_path, source, packages, expected):
 def test_the_ends_of_a_script(tmp_path, script, how, status):
     run = child(tmp_path, script)
     end = run.one(Ended)
-    assert (end.how, end.status) == (how, status)
+    assert (end.how, end.status, end.said) == (how, status, "no data" if "no data" in script else "")
     assert run.exits == (status,)
     (last,) = run.statuses
     assert last.done

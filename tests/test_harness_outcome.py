@@ -103,12 +103,24 @@ def test_an_exception_between_init_and_wrap_is_the_probes_business(harness: "Har
         ("import sys\nsys.exit(0)\n", "train.py ends with status 0 (train.py:1) and never "),
         ("print('nothing')\n", "train.py ends and never "),
         ("print('x'); import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:1) and never "),
+        ("raise SystemExit('no  GPU')\n", "train.py ends with status 1 (train.py:1), saying 'no GPU', and never "),
     ],
 )
 def test_a_script_that_never_trains_says_how_it_ended(harness: "Harness", script: str, said: str) -> None:
     states = reasons(harness, script)
     assert states["model"] == ("not-run", said + "wraps a model in DistributedDataParallel")
     assert states["probe"] == ("not-run", said + "sets up distributed training")
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("1 / 0\n", "train.py raises ZeroDivisionError: division by zero (train.py:2) before it takes a training step"),
+        ("child.doing('other work')\n", "train.py ends and never takes a training step"),
+    ],
+)
+def test_a_script_that_ends_after_the_wrap_takes_no_step(harness: "Harness", end: str, said: str) -> None:
+    assert reasons(harness, f"child.wrap(steps=False)\n{end}")["model"] == ("not-run", said)
 
 
 def test_collectives_without_a_wrapped_model_serve_the_probe_alone(harness: "Harness") -> None:

@@ -97,7 +97,7 @@ def _wants_something(run: Run, cause: Raised) -> bool:
 def _why_not(run: Run, layer: str) -> tuple[str, str]:
     """Return the state of a layer that the run did not serve, and the reason."""
     plan, trace = run.plan, run.trace
-    before = "wraps a model in DistributedDataParallel" if layer == MODEL else "sets up distributed training"
+    before = _what_was_to_come(layer, trace)
     if run.out_of_memory:
         why = f" ({run.ending.why})" if run.ending.why else ""
         return "not-run", f"the run was stopped because memory ran short{why}: fewer --ranks need less"
@@ -112,9 +112,7 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
     if run.ending.how == "timeout":
         return "not-run", _timed_out(run)
     if cause is not None:
-        return "not-run", reasons.raises(
-            cause, plan, f"it {before}" if not trace.of(ModelWrapped) else "a step is taken"
-        )
+        return "not-run", reasons.raises(cause, plan, f"it {before}")
     if run.silent:
         return "failed", f"the observed process ended before the script began: {run.last_words or 'it said nothing'}"
     wanted = _ranks_missing(run)
@@ -128,6 +126,12 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
         return "not-run", f"the ranks wait for each other before the script {before}"
     ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))
     return "not-run", reasons.left(ends[0] if ends else None, plan, before)
+
+
+def _what_was_to_come(layer: str, trace: Observed) -> str:
+    if trace.of(ModelWrapped):
+        return "takes a training step"
+    return "wraps a model in DistributedDataParallel" if layer == MODEL else "sets up distributed training"
 
 
 def _timed_out(run: Run) -> str:

@@ -101,7 +101,8 @@ def left(ended: Ended | None, plan: Plan, before: str) -> str:
     if ended is None or ended.how == "natural":
         return f"{name} ends and never {before}"
     status = "" if ended.status is None else f" with status {ended.status}"
-    return f"{name} ends{status} ({where(ended.place, plan)}) and never {before}"
+    said = f", saying {_short(ended.said)!r}," if ended.said else ""
+    return f"{name} ends{status} ({where(ended.place, plan)}){said} and never {before}"
 
 
 def exception(raised: Raised) -> str:

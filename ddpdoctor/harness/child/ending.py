@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.events import Ended
+from ddpdoctor.harness.child.failures import LONGEST_MESSAGE
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.place import Place
 
@@ -20,6 +21,7 @@ class Ending:
         self._observer = observer
         self._how = "exit"
         self._status: int | None = None
+        self._said = ""
         self._at: tuple[Place, tuple[Place, ...]] | None = None
         self._alive: int | None = None
         self._written = False
@@ -40,6 +42,7 @@ class Ending:
         No code is 0, an integer itself, and anything else 1.
         """
         observer, code = self._observer, leaving.code
+        self._said = "" if code is None or isinstance(code, int) else str(code)[:LONGEST_MESSAGE]
         status = 0 if code is None else code if isinstance(code, int) else 1
         if observer.failures.left:
             self.came("exception", status)  # of torch's, which has passed the exception on
@@ -67,6 +70,7 @@ class Ending:
             at=self._at or observer.frames.here(sys._getframe()),
             how=self._how,
             status=self._status,
+            said=self._said,
             alive=alive_children() if self._alive is None else self._alive,
         )
         observer.done = True

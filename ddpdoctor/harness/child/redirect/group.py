@@ -11,7 +11,7 @@ from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.redirect.lies import from_torch
 
-GLOO = "gloo"
+GLOO, NCCL = "gloo", "nccl"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TCP = re.compile(r"^tcp://(\[[^\]]*\]|[^:/]+):(\d+)")
 
@@ -45,7 +45,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
 def asked_for(asked: str | None, actual: str) -> str:
     """Return what ``get_backend`` says: the backend that the script asked for; for several, that of the GPUs."""
     if asked is None:
-        return "nccl" if actual == GLOO else actual
+        return NCCL if actual == GLOO else actual
     if ":" not in asked:
         return asked
     named = dict(part.split(":", 1) for part in asked.split(",") if ":" in part)
@@ -66,8 +66,8 @@ class Rendezvous:
             kwargs.pop("device_id", None)
             if kwargs.get("pg_options") is not None:
                 kwargs["pg_options"] = None
-            if backend is None or str(backend).lower() != GLOO:
-                self._observer.recorder.substituted(f"the backend {backend or 'nccl'}", "gloo")
+            if str(backend or NCCL).lower() not in (NCCL, GLOO):
+                self._observer.recorder.substituted(f"the backend {backend}", "gloo")
             with self._local_address():
                 return through(original, GLOO, self._local(init_method), *args, **kwargs)
 
