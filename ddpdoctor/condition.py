@@ -18,11 +18,12 @@ class Atom:
     ``kind`` says what decides it: ``rank`` (which rank this is), ``world`` (whether and how the run is
     distributed), ``configuration`` (options the user gives, the same on every rank), ``data`` (values that
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
-    alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it.
+    alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, and
+    ``refusals`` has for each alternative the literals any of which refuses it.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
-    __slots__ = ("by_default", "definition", "expression", "inside", "kind", "line", "text")
+    __slots__ = ("by_default", "definition", "expression", "inside", "kind", "line", "refusals", "text")
 
     def __init__(
         self,
@@ -42,6 +43,9 @@ class Atom:
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative
         )
+        self.refusals = tuple(
+            (alternative, frozenset(literal.opposite() for literal in alternative)) for alternative in definition or ()
+        )
 
     def __repr__(self) -> str:
         return self.text
@@ -52,6 +56,10 @@ class Literal(NamedTuple):
 
     atom: Atom
     holds: bool
+
+    def opposite(self) -> "Literal":
+        """Return the literal that holds exactly when this one does not."""
+        return Literal(self.atom, not self.holds)
 
     def __str__(self) -> str:
         return self.atom.text if self.holds else f"not ({self.atom.text})"
@@ -80,8 +88,8 @@ def negation(formula: Formula) -> Formula:
     if isinstance(formula, bool):
         return not formula
     if isinstance(formula, Literal):
-        return Literal(formula.atom, not formula.holds)
-    return any_of(Literal(part.atom, not part.holds) for part in formula.parts)
+        return formula.opposite()
+    return any_of(part.opposite() for part in formula.parts)
 
 
 def all_of(formulas: Iterable[Formula]) -> Formula:
@@ -94,10 +102,10 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
             parts.add(formula)
         elif isinstance(formula, AllOf):
             parts |= formula.parts
-    if any(Literal(part.atom, not part.holds) in parts for part in parts):
-        return False
     if not parts:
         return True
+    if any(part.opposite() in parts for part in parts):
+        return False
     return next(iter(parts)) if len(parts) == 1 else AllOf(frozenset(parts))
 
 
@@ -129,7 +137,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
 def _exhaustive(alternatives: set[Condition]) -> bool:
     """Whether one of two alternatives must hold: a literal and its negation are among them."""
     single = {next(iter(one)) for one in alternatives if len(one) == 1}
-    return any(Literal(literal.atom, not literal.holds) in single for literal in single)
+    return any(literal.opposite() in single for literal in single)
 
 
 @lru_cache(maxsize=20_000)
@@ -142,7 +150,7 @@ def compact(condition: Condition) -> Condition:
     """Return a long condition as one literal that means the same: what is built over it then stays small."""
     if len(condition) <= MAX_PLAIN:
         return condition
-    refused = frozenset(frozenset({Literal(part.atom, not part.holds)}) for part in condition)
+    refused = frozenset(frozenset({part.opposite()}) for part in condition)
     return frozenset({Literal(_named(refused), False)})
 
 
@@ -191,7 +199,7 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
         if literal in parts:
             continue
         atom, holds = literal
-        if Literal(atom, not holds) in parts:
+        if literal.opposite() in parts:
             return None
         parts.add(literal)
         if atom.definition is not None:
@@ -210,16 +218,15 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
 
 def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
     """Return what follows from a disjunction in a condition; ``None`` when none of its alternatives is left."""
-    assert disjunction.definition is not None
-    left: list[Condition] = []
-    for alternative in disjunction.definition:
+    left: Condition | None = None
+    for alternative, refusals in disjunction.refusals:
         if alternative <= parts:
             return ()
-        if not any(Literal(literal.atom, not literal.holds) in parts for literal in alternative):
-            left.append(alternative)
-            if len(left) > 1:
+        if parts.isdisjoint(refusals):
+            if left is not None:
                 return ()
-    return left[0] if left else None
+            left = alternative
+    return left
 
 
 def compatible(first: Condition, second: Condition) -> bool:
