@@ -1,4 +1,4 @@
-"""What several checks ask of a predicted trace: which loaders train, who reaches an event, what a group does."""
+"""What several checks ask of the traces: which loaders train, who reaches an event, what a group does, who ended."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from ddpdoctor.condition import Condition, as_formula, compatible, divides_ranks
 from ddpdoctor.events import (
     Backward,
     Collective,
+    Ended,
     Event,
     FileUsed,
     FrameworkOwns,
@@ -15,7 +16,7 @@ from ddpdoctor.events import (
     ProcessStarted,
     SamplerBuilt,
 )
-from ddpdoctor.trace import Predicted
+from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
 from ddpdoctor.world import WORLDS, Member
 
@@ -69,6 +70,13 @@ def is_rank_process(trace: Predicted, event: Event) -> bool:
         return True
     spawned = {started.child for started in trace.of(ProcessStarted)}
     return not inits and (event.process in spawned or not spawned)
+
+
+def starts_its_ranks(trace: Predicted) -> bool:
+    """Whether the program starts the processes that are its ranks, instead of being started once for each."""
+    children = {started.child for started in trace.of(ProcessStarted)}
+    ranks = {event.process for event in (*trace.of(GroupInit), *replicas(trace))}
+    return bool(children & ranks if ranks else children)
 
 
 def in_group(trace: Predicted, event: Event) -> Iterator[GroupInit]:
@@ -148,3 +156,12 @@ def default_of(value: Value | None) -> object:
     if isinstance(value, Symbol):
         value = value.default
     return value.value if isinstance(value, Constant) else None
+
+
+def finished(run: Observed) -> frozenset[int]:
+    """Return the ranks that came to the end of the script by themselves: what they have not done, they never do."""
+    return frozenset(
+        event.rank
+        for event in run.of(Ended)
+        if event.rank is not None and (event.how == "natural" or (event.how == "exit" and not event.status))
+    )

@@ -107,13 +107,24 @@ def test_an_epoch_without_optimiser_steps_is_no_epoch_of_training():
 
 @pytest.mark.parametrize(
     ("other", "state", "shared"),
-    [((0, 1, 2, 3), State.CONFIRMED, 4), ((4, 5, 6, 7), State.REFUTED, 0), ((3, 4, 5, 6), State.CONFIRMED, 1)],
+    [
+        ((0, 1, 2, 3), State.CONFIRMED, 4),
+        ((3, 2, 1, 9), State.CONFIRMED, 3),
+        ((4, 5, 6, 7), State.REFUTED, 0),
+        ((3, 4, 5, 6), State.NOT_REACHED, 1),
+    ],
 )
 def test_unsharded_loader_compares_the_ranks_samples(other, state, shared):
     loader = ref(10)
     seen = [*epochs(loader, (0, 1, 2, 3)), *epochs(loader, other, rank=1)]
     verdict = judge("unsharded-loader", fault(10, loader), *seen)
     assert verdict.state is state and verdict.evidence["shared"] == shared
+
+
+def test_one_sample_is_no_share_of_the_data():
+    loader = ref(10)
+    seen = [*epochs(loader, (0,)), *epochs(loader, (0,), rank=1)]
+    assert judge("unsharded-loader", fault(10, loader), *seen).state is State.NOT_REACHED
 
 
 def test_unsharded_loader_is_not_judged_by_a_loader_that_does_not_train():
@@ -247,6 +258,18 @@ def test_a_bypass_is_confirmed_by_gradients_that_nothing_averaged():
     assert judge("bypassed-ddp-forward", predicted, forward, elsewhere).state is State.NOT_REACHED
 
 
+def test_a_group_that_is_initialised_again_counts_as_open():
+    rounds = [
+        kind(place=at(line), rank=rank)
+        for rank in (0, 1)
+        for kind, line in ((GroupInit, 5), (GroupDestroyed, 6), (GroupInit, 7))
+    ]
+    closed = [GroupDestroyed(place=at(8), rank=rank) for rank in (0, 1)]
+    judged = judge("process-group-not-destroyed", fault(5), *rounds, *ended())
+    assert judged.state is State.CONFIRMED and judged.evidence["ranks"] == [0, 1]
+    assert judge("process-group-not-destroyed", fault(5), *rounds, *closed, *ended()).state is State.REFUTED
+
+
 @pytest.mark.parametrize(
     ("paths", "state"),
     [
@@ -261,7 +284,22 @@ def test_save_on_every_rank_compares_the_paths(paths, state):
         FileUsed(place=at(44), rank=rank, op="save", path=Constant(value=path), by="torch.save")
         for rank, path in paths.items()
     ]
-    assert judge("save-on-every-rank", fault(44), *saves).state is state
+    assert judge("save-on-every-rank", fault(44), *saves, *ended()).state is state
+
+
+@pytest.mark.parametrize(
+    ("how", "state"),
+    [
+        ({"how": "natural"}, State.REFUTED),
+        ({"how": "exit", "status": 0}, State.REFUTED),
+        ({"how": "exit", "status": 1}, State.NOT_REACHED),
+        ({"how": "exception", "status": 1}, State.NOT_REACHED),
+        ({"how": "cut"}, State.NOT_REACHED),
+    ],
+)
+def test_a_rank_that_could_not_come_to_the_save_refutes_nothing(how, state):
+    save = FileUsed(place=at(44), rank=0, op="save", path=Constant(value="a.pt"), by="torch.save")
+    assert judge("save-on-every-rank", fault(44), save, Ended(place=at(30), rank=1, **how)).state is state
 
 
 def test_a_collective_of_some_ranks_is_confirmed_by_who_waits_where():
@@ -278,6 +316,35 @@ def test_a_collective_of_some_ranks_is_confirmed_by_who_waits_where():
     everyone = [alone, alone.with_(rank=1)]
     assert judge("rank-conditional-collective", fault(18), *everyone).state is State.REFUTED
     assert judge("rank-conditional-collective", fault(18), other).state is State.NOT_REACHED
+
+
+def test_a_rank_that_failed_before_a_collective_confirms_nothing():
+    alone = Collective(place=at(18), rank=0, op="barrier")
+    waits = Blocked(place=at(18), rank=0, inside=alone, seconds=3.0)
+    failed = [Raised(place=at(12), rank=1, type="ValueError", message="x"), ended("exception", status=1)[1]]
+    verdict = judge("rank-conditional-collective", fault(18), alone, waits, *failed)
+    assert verdict.state is State.NOT_REACHED and "rank 1 raised ValueError" in verdict.reason
+    assert not verdict.explains
+    computing = Blocked(place=at(12), rank=1, busy=True)
+    assert judge("rank-conditional-collective", fault(18), alone, waits, computing).state is State.NOT_REACHED
+    assert judge("rank-conditional-collective", fault(18), alone, waits, ended()[1]).state is State.CONFIRMED
+
+
+def test_a_collective_that_met_another_is_confirmed_whatever_became_of_the_ranks():
+    common = [Collective(place=at(10), rank=rank, op="broadcast") for rank in (0, 1)]
+    alone = Collective(place=at(18), rank=0, op="barrier")
+    other = Collective(place=at(25), rank=1, op="all_reduce")
+    aborted = Raised(place=at(25), rank=1, type="RuntimeError", message="sizes", caused_by_peer=True)
+    verdict = judge("rank-conditional-collective", fault(18), *common, alone, other, aborted)
+    assert verdict.state is State.CONFIRMED and aborted in verdict.explains
+
+
+def test_a_collective_that_one_rank_calls_more_often_is_not_refuted():
+    twice = [Collective(place=at(18), rank=0, op="all_reduce", time=time) for time in (1.0, 2.0)]
+    once = Collective(place=at(18), rank=1, op="all_reduce", time=1.0)
+    assert judge("rank-conditional-collective", fault(18), *twice, once).state is State.NOT_REACHED
+    verdict = judge("rank-conditional-collective", fault(18), *twice, once, ended()[1])
+    assert verdict.state is State.CONFIRMED and verdict.evidence["times"] == [2, 1]
 
 
 def faults(check, *events):

@@ -43,20 +43,23 @@ def _fault(init: GroupInit, message: str, further: tuple[Label, ...], destroys: 
 
 
 def ranks_ended_with_it(fault: Fault, run: Observed) -> Verdict:
-    """See whether the ranks that came to their natural end had destroyed the group."""
+    """See whether the ranks that came to their natural end had destroyed the group that they initialised last."""
+    changes = [event for event in run if isinstance(event, (GroupInit, GroupDestroyed))]
+    last = {event.rank: event for event in changes if event.rank is not None}
     began = {event.rank for event in run.of(GroupInit)}
     if not began:
         return not_reached("no rank initialised a process group")
-    natural = {event.rank: event for event in run.of(Ended) if event.how in ("natural", "exit") and event.rank in began}
-    destroyed = {event.rank for event in run.of(GroupDestroyed)}
-    left = sorted(rank for rank in natural if rank not in destroyed and rank is not None)
+    holding = {rank for rank, event in last.items() if isinstance(event, GroupInit)}
+    ended = {event.rank: event.how for event in run.of(Ended) if event.rank in began and event.rank is not None}
+    natural = sorted(rank for rank, how in ended.items() if how in ("natural", "exit"))
+    left = [rank for rank in natural if rank in holding]
     if left:
         ranks = ", ".join(map(str, left))
         return confirmed(f"rank {ranks} ended naturally with its process group open", ranks=left)
-    if natural and began <= destroyed:
-        return refuted("every rank destroyed the process group before it ended", ranks=sorted(map(int, natural)))  # type: ignore[arg-type]
-    how = sorted({event.how for event in run.of(Ended) if event.rank in began})
-    return not_reached(f"the ranks did not come to their natural end ({', '.join(how) or 'still running'})")
+    if natural and not holding:
+        return refuted("every rank destroyed the process group before it ended", ranks=natural)
+    how = ", ".join(sorted(set(ended.values()))) or "still running"
+    return not_reached(f"the ranks did not come to their natural end ({how})")
 
 
 CHECK = Check(

@@ -1,11 +1,12 @@
 """A collective that only some ranks reach: they wait in it for ever."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import divides_ranks, literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
-from ddpdoctor.facts import completed_by, reaching
+from ddpdoctor.facts import completed_by, finished, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -50,31 +51,60 @@ def _test(event: Collective) -> str:
 
 
 def ranks_went_apart(fault: Fault, run: Observed) -> Verdict:
-    """See which ranks called it, and what the others did meanwhile."""
-    here = {event.rank: event for event in seen_at(run.of(Collective), fault.place)}
+    """See how often each rank called it, and what those did meanwhile that called it less often than others."""
+    here = seen_at(run.of(Collective), fault.place, fault.event.stack if fault.event else None)
+    calls = Counter(event.rank for event in here)
     if not here:
         return not_reached("no rank came to this line")
-    absent = [rank for rank in run.ranks if rank not in here]
+    most = max(calls.values())
+    behind = [rank for rank in run.ranks if calls[rank] < most]
     consequences = _consequences(run)
-    if not absent:
+    if not behind:
         if not run.of(Blocked) and not consequences:
-            return refuted("every rank called it", ranks=sorted(map(_number, here)))
-        return not_reached("every rank called it in this run")
-    waiting = sorted(map(_number, here))
+            return refuted("every rank called it equally often", ranks=list(run.ranks), times=most)
+        return not_reached("every rank called it equally often in this run")
+    if not any(_went_elsewhere(run, rank, set(here)) for rank in behind):
+        return not_reached(_what_became_of(run, behind))
     blocked = {event.rank: event for event in run.of(Blocked)}
-    evidence: dict[str, object] = {"called_by": waiting, "never_called_by": absent}
+    ahead = [rank for rank in run.ranks if calls[rank] == most]
+    evidence: dict[str, object] = {"called_by": ahead, "never_called_by": [rank for rank in behind if not calls[rank]]}
+    if any(calls[rank] for rank in behind):
+        evidence["times"] = [calls[rank] for rank in run.ranks]
     evidence.update({f"rank {rank}": blocked[rank].place for rank in run.ranks if rank in blocked})
-    names = " and ".join(map(str, waiting))
-    others = " and ".join(map(str, absent))
     where = next(
-        (f" (it is at {blocked[rank].place.file}:{blocked[rank].place.line})" for rank in absent if rank in blocked), ""
+        (f" (it is at {blocked[rank].place.file}:{blocked[rank].place.line})" for rank in behind if rank in blocked), ""
     )
-    waits = "waits in" if any(rank in blocked for rank in waiting) else "called"
-    return confirmed(f"rank {names} {waits} it; rank {others} never called it{where}", *consequences, **evidence)
+    waits = "waits in" if any(rank in blocked for rank in ahead) else "called"
+    less = "called it less often" if any(calls[rank] for rank in behind) else "never called it"
+    return confirmed(f"rank {_names(ahead)} {waits} it; rank {_names(behind)} {less}{where}", *consequences, **evidence)
 
 
-def _number(rank: int | None) -> int:
-    return -1 if rank is None else rank
+def _names(ranks: list[int]) -> str:
+    return " and ".join(map(str, ranks))
+
+
+def _went_elsewhere(run: Observed, rank: int, here: set[Collective]) -> bool:
+    """Whether a rank certainly went another way: it has ended, waits elsewhere, or called something else instead."""
+    waits = any(event.inside is not None or not event.busy for event in run.on(rank, Blocked))
+    return rank in finished(run) or waits or _called_something_else(run, rank, here)
+
+
+def _called_something_else(run: Observed, rank: int, here: set[Collective]) -> bool:
+    """Whether a rank met this collective, call by call of the default group, with one at another line."""
+    own = [event for event in run.on(rank, Collective) if event.group is None]
+    for other in run.ranks:
+        theirs = (event for event in run.on(other, Collective) if event.group is None)
+        if any(their in here and mine not in here for mine, their in zip(own, theirs, strict=False)):
+            return True
+    return False
+
+
+def _what_became_of(run: Observed, behind: list[int]) -> str:
+    """Say why it is not known whether the ranks that called it less often would have come."""
+    raised = next((event for rank in behind for event in run.on(rank, Raised)), None)
+    if raised is not None:
+        return f"rank {raised.rank} raised {raised.type} before it came here"
+    return f"rank {_names(behind)} was ended before it came here"
 
 
 def _consequences(run: Observed) -> tuple[Event, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import FileUsed, GroupInit
-from ddpdoctor.facts import for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -60,11 +60,17 @@ def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:
         return confirmed(
             f"ranks {names} both wrote {path}" if len(ranks) == 2 else f"ranks {names} wrote {path}", paths=shared
         )
-    if len({event.rank for event in here}) < 2:
-        return refuted(
-            f"only rank {here[0].rank} wrote here", paths={path: sorted(ranks) for path, ranks in writers.items()}
+    paths = {path: sorted(ranks) for path, ranks in writers.items()}
+    wrote = frozenset().union(*writers.values())
+    open_ones = sorted(frozenset(run.ranks) - wrote - finished(run))
+    if open_ones:
+        names = " and ".join(map(str, open_ones))
+        return not_reached(
+            f"rank {names} did not come to its end: whether it writes here too is not known", paths=paths
         )
-    return refuted("the ranks wrote different paths", paths={path: sorted(ranks) for path, ranks in writers.items()})
+    if len(wrote) < 2:
+        return refuted(f"only rank {here[0].rank} wrote here", paths=paths)
+    return refuted("the ranks wrote different paths", paths=paths)
 
 
 def _path(event: FileUsed) -> str:

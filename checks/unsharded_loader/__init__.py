@@ -13,6 +13,9 @@ from ddpdoctor.value import Ref, truth
 
 SHOWN = 8
 """How many shared indices the evidence lists."""
+UNDIVIDED = 0.5
+"""From this share on two ranks draw from the same data. What is divided shares the samples that fill it up at its end:
+DistributedSampler repeats fewer than it has ranks, one that fills up whole batches a few more."""
 
 
 def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
@@ -71,10 +74,13 @@ def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
     shared = sorted(set(first.indices) & set(second.indices))
     smaller = min(len(set(first.indices)), len(set(second.indices)))
     evidence = {"shared": len(shared), "of": smaller, "indices": shared[:SHOWN], "ranks": [first.rank, second.rank]}
+    ranks = f"ranks {first.rank} and {second.rank}"
     if not shared:
-        return refuted("ranks 0 and 1 share no sample in a whole epoch", **evidence)
+        return refuted(f"{ranks} share no sample in a whole epoch", **evidence)
     share = len(shared) / max(smaller, 1)
-    return confirmed(f"ranks {first.rank} and {second.rank} share {share:.0%} of the samples of an epoch", **evidence)
+    if len(shared) < len(run.ranks) or share < UNDIVIDED:
+        return not_reached(f"{ranks} share {len(shared)} of {smaller} samples, which padding can explain", **evidence)
+    return confirmed(f"{ranks} share {share:.0%} of the samples of an epoch", **evidence)
 
 
 def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBegun] | None:
