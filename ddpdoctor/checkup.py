@@ -1,5 +1,6 @@
 """What a check-up is asked (a request) and what it brings home (a report)."""
 
+import os
 from collections.abc import Mapping
 
 from ddpdoctor.finding import Finding, Severity
@@ -69,13 +70,30 @@ class Target(Record):
     layers: Mapping[str, LayerState]
 
 
+class OwnFault(Record):
+    """An error of ddpdoctor's own, and where it was at work (``the check hang``)."""
+
+    error: Exception
+    part: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The error in a line: the part at work, its type and message, and where it was raised."""
+        trace = self.error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
+        part = f"{self.part}: " if self.part else ""
+        return f"{part}{type(self.error).__name__}: {' '.join(str(self.error).split())}{where}"
+
+
 class Report(Record):
-    """What a check-up found. ``faults`` are our own internal ones, a line each."""
+    """What a check-up found, and the faults of our own that it met."""
 
     version: str
     targets: tuple[Target, ...]
     findings: tuple[Finding, ...]
-    faults: tuple[str, ...] = ()
+    faults: tuple[OwnFault, ...] = ()
 
 
 class Voice:

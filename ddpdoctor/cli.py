@@ -4,13 +4,16 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ddpdoctor import __version__, streams
 from ddpdoctor.report import FORMATS
 from ddpdoctor.status import FAIL_ON, MisuseError, Status
+
+if TYPE_CHECKING:
+    from ddpdoctor.checkup import OwnFault
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -48,7 +51,9 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception as error:  # whatever it is, it is our fault, and a gate must not pass
-            streams.say(internal_fault(error))
+            from ddpdoctor.checkup import OwnFault
+
+            say_own_fault(OwnFault(error=error))
         return Status.NOT_RUN
 
 
@@ -118,7 +123,7 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     finally:
         voice.clear()
     for fault in found.faults:
-        streams.say(f"internal fault: {fault}")
+        say_own_fault(fault)
     status = gate.status(found, request)
     try:
         style = style_of(None if output else sys.stdout, os.environ)
@@ -150,15 +155,11 @@ def list_checks() -> None:
     streams.write(catalogue.render(registry.rows(), style_of(sys.stdout, os.environ)))
 
 
-def internal_fault(error: Exception) -> str:
-    """Return one line that names an error of our own, and where it is from."""
+def say_own_fault(fault: "OwnFault") -> None:
+    """Name an error of our own in a line; with ``DDPDOCTOR_TRACEBACK`` set, show where it came from as well."""
     if os.environ.get("DDPDOCTOR_TRACEBACK"):
-        sys.excepthook(type(error), error, error.__traceback__)
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
-    return f"internal fault: {type(error).__name__}: {error}{where}; DDPDOCTOR_TRACEBACK=1 shows more"
+        sys.excepthook(type(fault.error), fault.error, fault.error.__traceback__)
+    streams.say(f"internal fault: {fault.text}; DDPDOCTOR_TRACEBACK=1 shows more")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from ddpdoctor import __version__, reader, registry
 from ddpdoctor.check import Check
-from ddpdoctor.checkup import Report, Request, Target, Voice
-from ddpdoctor.events import Event, ProcessStarted
-from ddpdoctor.facts import replicas
+from ddpdoctor.checkup import OwnFault, Report, Request, Target, Voice
+from ddpdoctor.events import Event
+from ddpdoctor.facts import replicas, starts_its_ranks
 from ddpdoctor.finding import Fault, Finding, State, not_reached
 from ddpdoctor.layer import CHECKED, MODEL, PROBE, SOURCE, LayerState
+from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
 from ddpdoctor.trace import Observed, Predicted
 
@@ -28,7 +29,7 @@ class Outcome(Record):
     layers: Mapping[str, LayerState]
     whole: bool = True
     findings: tuple[Finding, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[OwnFault, ...] = ()
 
 
 def check(request: Request, voice: Voice) -> Report:
@@ -39,7 +40,7 @@ def check(request: Request, voice: Voice) -> Report:
     registry.rows()
     targets: list[Target] = []
     found: list[Finding] = []
-    faults: list[str] = []
+    faults: list[OwnFault] = []
     checked: dict[str, frozenset[str]] = {}
     for path in request.paths:
         outcome = _check_file(path, request, voice)
@@ -52,7 +53,7 @@ def check(request: Request, voice: Voice) -> Report:
         version=__version__,
         targets=tuple(targets),
         findings=_sifted(found, checked, request),
-        faults=tuple(dict.fromkeys(faults)),
+        faults=tuple({fault.text: fault for fault in faults}.values()),
     )
 
 
@@ -63,7 +64,11 @@ def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
     except OSError as error:
         unread = LayerState(state="failed", reason=f"it cannot be read: {(error.strerror or str(error)).lower()}")
         return Outcome(layers={SOURCE: unread, MODEL: nothing_run, PROBE: nothing_run})
-    faults: list[str] = []
+    except Exception as error:  # one file must not take the others along
+        fault = OwnFault(part=_shown(path, request.directory), error=error)
+        unread = LayerState(state="failed", reason=f"a fault of ddpdoctor's own: {fault.text}")
+        return Outcome(layers={SOURCE: unread, MODEL: nothing_run, PROBE: nothing_run}, faults=(fault,))
+    faults: list[OwnFault] = []
     predicted = [finding for program in programs for finding in _predicted(program, request, faults)]
     observation, layers = _run(path, programs, request, voice)
     observed = (
@@ -77,7 +82,7 @@ def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
 # --- the source layer ----------------------------------------------------------------------------------------------
 
 
-def _predicted(program: Predicted, request: Request, faults: list[str]) -> Iterator[Finding]:
+def _predicted(program: Predicted, request: Request, faults: list[OwnFault]) -> Iterator[Finding]:
     """Yield what the checks find in a predicted trace, each fault once."""
     seen: set[object] = set()
     for check_ in registry.triggered(program.kinds, SOURCE):
@@ -96,13 +101,13 @@ def _finding(check_: Check, fault: Fault, layer: str) -> Finding:
 
 
 def _guarded(
-    check_: Check, detector: Callable[..., Iterator[Fault]], trace: Predicted | Observed, faults: list[str]
+    check_: Check, detector: Callable[..., Iterator[Fault]], trace: Predicted | Observed, faults: list[OwnFault]
 ) -> Iterator[Fault]:
     """Yield what a detector finds; when it breaks, that is a fault of ours, and the rest goes on."""
     try:
         yield from detector(trace)
     except Exception as error:  # a check that breaks must not take the others along
-        faults.append(f"the check {check_.name} failed: {type(error).__name__}: {error}")
+        faults.append(OwnFault(part=f"the check {check_.name}", error=error))
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -124,7 +129,7 @@ def _run(
         script=path,
         arguments=request.arguments,
         directory=request.directory,
-        style="spawn" if any(program.of(ProcessStarted) for program in programs) else "torchrun",
+        style="spawn" if any(starts_its_ranks(program) for program in programs) else "torchrun",
         layers=wanted,
         ranks=request.configuration.ranks,
         steps=request.configuration.steps,
@@ -163,7 +168,7 @@ def _judged(
     observed: Observed | None,
     layers: Mapping[str, LayerState],
     request: Request,
-    faults: list[str],
+    faults: list[OwnFault],
 ) -> list[Finding]:
     """Return the findings with the run's verdicts, and those that only the run shows."""
     if observation is None:
@@ -189,7 +194,9 @@ def _observing(trace: Observed, *, consequence: bool) -> list[Check]:
     return [check_ for check_ in found.values() if check_.consequence is consequence]
 
 
-def _with_verdict(finding: Finding, observed: Observed, layers: Mapping[str, LayerState], faults: list[str]) -> Finding:
+def _with_verdict(
+    finding: Finding, observed: Observed, layers: Mapping[str, LayerState], faults: list[OwnFault]
+) -> Finding:
     check_ = registry.load(finding.check)
     serving = [layer for layer in check_.layers if layer in observed.layers]
     if check_.judge is None:
@@ -201,7 +208,7 @@ def _with_verdict(finding: Finding, observed: Observed, layers: Mapping[str, Lay
     try:
         return finding.with_(verdict=check_.judge(finding.fault, observed))
     except Exception as error:  # a check that breaks must not take the others along
-        faults.append(f"the check {check_.name} failed: {type(error).__name__}: {error}")
+        faults.append(OwnFault(part=f"the check {check_.name}", error=error))
         return finding.with_(verdict=not_reached("the check failed while it judged the run"))
 
 
@@ -230,9 +237,9 @@ def _known_already(check_: Check, fault: Fault, findings: Iterable[Finding]) -> 
     for finding in findings:
         if finding.check != check_.name or finding.refuted:
             continue
-        same_harm = finding.severity is (fault.severity or check_.severity)
+        no_less = finding.severity.weight >= (fault.severity or check_.severity).weight
         same_subject = finding.fault.subject in (None, fault.subject)
-        if finding.fault.place.covers(fault.place) and same_subject and same_harm:
+        if finding.fault.place.covers(fault.place) and same_subject and no_less:
             return True
     return False
 
@@ -250,19 +257,20 @@ def _sifted(found: list[Finding], checked: Mapping[str, frozenset[str]], request
 
 
 def _merged(found: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield one finding for those of a check that say the same of the same place: the confirmed one, if any is."""
+    """Yield one finding for those of a check that say the same of the same place: the most harmful, the confirmed."""
     best: dict[object, Finding] = {}
     for finding in found:
-        state = finding.verdict.state if finding.verdict is not None else None
-        refuted = state is State.REFUTED
-        key = (finding.check, finding.fault.place.spot(), finding.fault.place.column, finding.fault.subject, refuted)
-        if key not in best or state is State.CONFIRMED:
+        place = finding.fault.place
+        key = (finding.check, place.spot(), place.column, finding.fault.subject, finding.refuted)
+        if key not in best or _weight(finding) > _weight(best[key]):
             best[key] = finding
     yield from best.values()
 
 
+def _weight(finding: Finding) -> tuple[int, bool]:
+    return finding.severity.weight, finding.verdict is not None and finding.verdict.state is State.CONFIRMED
+
+
 def _shown(path: str, directory: str) -> str:
     """Return a path as reports show it: relative to the working directory, with ``/``."""
-    from ddpdoctor.report.shown import Paths
-
     return Paths(directory).shown(path)

@@ -1,6 +1,6 @@
 """What several checks ask of the traces: which loaders train, who reaches an event, what a group does, who ended."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpdoctor.condition import Condition, as_formula, compatible, divides_ranks, holds_for
 from ddpdoctor.events import (
@@ -123,16 +123,37 @@ def excludes(first: Condition, second: Condition) -> bool:
     return False
 
 
-def completed_by(event: Collective, other: Collective) -> bool:
-    """Whether the ranks that do not reach a collective reach another one instead, as the two arms of a test do."""
-    for world in WORLDS.values():
+def completed(event: Collective, others: Iterable[Collective]) -> bool:
+    """Whether the ranks that do not reach a collective reach others instead, each once, as the arms of a test do."""
+    reaches = [[reaching(other.when, world) for other in others] for world in WORLDS.values()]
+    for world, there in zip(WORLDS.values(), reaches, strict=True):
         here = reaching(event.when, world)
         if not here or len(here) == len(world):
             continue
-        there = reaching(other.when, world)
-        if not there >= frozenset(world) - here or there & here == here:
+        parts = {other - here for other in there if not here <= other}
+        if not _made_up_of(frozenset(world) - here, parts):
             return False
     return True
+
+
+def _made_up_of(whole: frozenset[Member], parts: set[frozenset[Member]]) -> bool:
+    """Whether some of the parts make up a whole without overlapping."""
+    if not whole:
+        return True
+    one = next(iter(whole))
+    return any(_made_up_of(whole - part, parts) for part in parts if one in part and part <= whole)
+
+
+def leave_ranks_out(events: Iterable[Event]) -> bool:
+    """Whether only some ranks reach any of several events, in some launch world."""
+    events = tuple(events)
+    if any(not for_some_ranks_only(event) for event in events):
+        return False
+    for world in WORLDS.values():
+        there = frozenset().union(*(reaching(event.when, world) for event in events))
+        if there and len(there) < len(world):
+            return True
+    return False
 
 
 def backends(init: GroupInit) -> Iterator[tuple[Condition, str | None]]:

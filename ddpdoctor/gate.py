@@ -24,9 +24,14 @@ def status(report: Report, request: Request) -> Status:
     """Return the exit status of a check-up."""
     if any(counts(finding, request.configuration.fail_on) for finding in report.findings):
         return Status.FINDINGS
-    if report.faults or not all_asked_for_was_checked(report, request):
+    if report.faults or _any_failed(report) or not all_asked_for_was_checked(report, request):
         return Status.NOT_RUN
     return Status.CLEAN
+
+
+def _any_failed(report: Report) -> bool:
+    """Whether a layer failed by a fault of our own, be it one that only the default tries."""
+    return any(state.state == "failed" for target in report.targets for state in target.layers.values())
 
 
 def all_asked_for_was_checked(report: Report, request: Request) -> bool:

@@ -12,7 +12,8 @@ SUFFIXES = (".py", ".ipynb")
 PASSED_OVER = frozenset(
     {"__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv"}
 )
-"""Folders that hold no code of the project's own, besides the hidden ones and virtual environments."""
+"""Folders that hold no code of the project's own, besides the hidden ones and virtual environments; a package of that
+name does."""
 
 
 class Chosen(NamedTuple):
@@ -71,9 +72,10 @@ def python_files(folder: str) -> Iterator[str]:
 
 
 def _is_project_folder(parent: str, name: str) -> bool:
-    if name.startswith(".") or name in PASSED_OVER:
+    folder = os.path.join(parent, name)
+    if name in PASSED_OVER and not os.path.exists(os.path.join(folder, "__init__.py")):
         return False
-    return not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))
+    return not name.startswith(".") and not os.path.exists(os.path.join(folder, "pyvenv.cfg"))
 
 
 def forbidden_unasked(environment: Mapping[str, str]) -> str | None:

@@ -13,7 +13,7 @@ import pytest
 import ddpdoctor
 from ddpdoctor import registry
 from ddpdoctor.check import Row
-from ddpdoctor.checkup import Report, Request, Target, Voice
+from ddpdoctor.checkup import OwnFault, Report, Request, Target, Voice
 from ddpdoctor.cli import main
 from ddpdoctor.layer import CHECKED, LAYERS, LayerState
 
@@ -103,7 +103,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.findings: tuple[Any, ...] = ()
-        self.faults: tuple[str, ...] = ()
+        self.faults: tuple[OwnFault, ...] = ()
         self.layers: dict[str, LayerState] = dict.fromkeys(LAYERS, CHECKED)
         self.works: Callable[[Voice], None] = lambda voice: None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor import __version__
+from ddpdoctor.checkup import OwnFault
 from ddpdoctor.finding import Confidence, Fault, Finding, Severity, confirmed, refuted
 from ddpdoctor.layer import CHECKED, LayerState
 from ddpdoctor.place import Place
@@ -75,7 +76,6 @@ def test_a_finding_of_low_confidence_is_neither_shown_nor_counted(ran, engine, s
     assert json.loads(result.out)["findings"] == []
 
 
-@pytest.mark.parametrize("state", [NOT_RUN, FAILED])
 @pytest.mark.parametrize(
     ("option", "layer", "status"),
     [
@@ -89,9 +89,16 @@ def test_a_finding_of_low_confidence_is_neither_shown_nor_counted(ran, engine, s
         (None, "source", 3),
     ],
 )
-def test_a_layer_that_was_asked_for_and_could_not_run_is_status_3(ran, engine, script, option, layer, state, status):
-    engine.layers[layer] = state
+def test_a_layer_that_was_asked_for_and_could_not_run_is_status_3(ran, engine, script, option, layer, status):
+    engine.layers[layer] = NOT_RUN
     assert ran("check", "train.py", *filter(None, [option])).status == status
+
+
+@pytest.mark.parametrize("option", [None, "--run", "--probe"])
+@pytest.mark.parametrize("layer", ["source", "model", "probe"])
+def test_a_layer_that_failed_by_our_own_fault_is_status_3_whoever_asked_for_it(ran, engine, script, option, layer):
+    engine.layers[layer] = FAILED
+    assert ran("check", "train.py", *filter(None, [option])).status == 3
 
 
 def test_findings_and_a_layer_that_failed_are_status_1(ran, engine, script):
@@ -101,15 +108,17 @@ def test_findings_and_a_layer_that_failed_are_status_1(ran, engine, script):
 
 
 def test_an_internal_fault_is_named_and_the_rest_reported(ran, engine, script):
-    engine.faults = ("the check hang raised KeyError: 'rank' (hang/__init__.py:12)",)
+    engine.faults = (OwnFault(part="the check hang", error=KeyError("rank")),)
     result = ran("check", "train.py")
     assert result.status == 3
-    assert result.err == "ddpdoctor: internal fault: the check hang raised KeyError: 'rank' (hang/__init__.py:12)\n"
+    assert result.err == (
+        "ddpdoctor: internal fault: the check hang: KeyError: 'rank'; DDPDOCTOR_TRACEBACK=1 shows more\n"
+    )
     assert "No findings in 1 file." in result.out
 
 
 def test_an_internal_fault_beside_findings_is_status_1(ran, engine, script):
-    engine.faults = ("something broke",)
+    engine.faults = (OwnFault(error=ValueError("something broke")),)
     engine.findings = (found(script),)
     assert ran("check", "train.py").status == 1
 
@@ -217,7 +226,7 @@ def test_the_environment_can_forbid_what_the_default_runs(ran, engine, script, m
 def test_a_folder_means_its_python_files_and_not_those_of_environments(ran, engine, project):
     for name in (
         "b.py", "a.py", "sub/c.py", "book.ipynb", "notes.txt", ".hidden/d.py", "env/pyvenv.cfg", "env/lib/e.py",
-        "build/f.py", "node_modules/g.py", "__pycache__/h.py", ".i.py",
+        "build/f.py", "dist/__init__.py", "dist/j.py", "node_modules/g.py", "__pycache__/h.py", ".i.py",
     ):  # fmt: skip
         file = project / name
         file.parent.mkdir(exist_ok=True, parents=True)
@@ -227,6 +236,8 @@ def test_a_folder_means_its_python_files_and_not_those_of_environments(ran, engi
         "a.py",
         "b.py",
         "book.ipynb",
+        os.path.join("dist", "__init__.py"),
+        os.path.join("dist", "j.py"),
         os.path.join("sub", "c.py"),
     ]
 

@@ -83,7 +83,7 @@ def report(project: Path) -> Report:
         ),
         verdict=confirmed(
             "every rank was blocked for 3.1 s",
-            waiting={0: f"all_reduce at {train}:15", 1: Place(str(model), 2)},
+            waiting={"rank 0": f"all_reduce at {train}:15", "rank 1": Place(str(model), 2)},
         ),
     )
     strides = Finding(
@@ -201,7 +201,7 @@ def test_paths_are_seen_from_the_working_directory(report, project):
     outer = json.loads(shown(report, "json", directory=str(project.parent)))["findings"][-1]
     assert outer["file"] == f"{project.name}/train.py"
     assert outer["message"] == f"rank 0 waits in all_reduce ({project.name}/train.py:15); the other ranks never call it"
-    assert outer["verdict"]["evidence"]["waiting"]["1"] == f"{project.name}/model.py:2"
+    assert outer["verdict"]["evidence"]["waiting"]["rank 1"] == f"{project.name}/model.py:2"
 
 
 # --- fingerprints ---------------------------------------------------------------------------------------------------

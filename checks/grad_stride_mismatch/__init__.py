@@ -8,6 +8,7 @@ from ddpdoctor.facts import replicas
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import alternatives
 
 SHOWN = 6
 """How many parameters the evidence lists by name and strides."""
@@ -19,13 +20,14 @@ REAL = "the gradient lies in another order than its bucket: DDP copies it elemen
 def gradient_is_replaced(trace: Predicted) -> Iterator[Fault]:
     """Find gradients that the script gives a tensor of its own in another layout than the parameter's."""
     for event in trace.of(GradientsChanged):
-        wrap = next((wrap for wrap in replicas(trace) if wrap.process == event.process), None)
+        wrap = _wrap_of(event, trace)
         if event.differs and wrap is not None:
             yield Fault(
                 place=wrap.place,
                 message=f"gradients are {event.how} with {event.layout} tensors, unlike the parameters: {REAL}",
                 severity=Severity.WARNING,
                 places=(Label(place=event.place, text=f"{event.how} here"),),
+                about=wrap.wrapper,
                 event=event,
                 fix=Fix(
                     description="give it the parameter's strides (torch.zeros_like(p)), or write into p.grad in place"
@@ -33,15 +35,25 @@ def gradient_is_replaced(trace: Predicted) -> Iterator[Fault]:
             )
 
 
+def _wrap_of(event: GradientsChanged, trace: Predicted) -> ModelWrapped | None:
+    """Return the wrap of the model whose gradients are changed: the only one of the process, where that is not told."""
+    wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
+    changed = {value for _, value in alternatives(event.model)}
+    own = (wrap for wrap in wraps if changed & {wrap.wrapper, *(value for _, value in alternatives(wrap.model))})
+    return next(own, wraps[0] if len(wraps) == 1 else None)
+
+
 def run_replaced_gradients(fault: Fault, run: Observed) -> Verdict:
-    """See whether the reducer found gradients in another order than its buckets."""
-    seen = run.of(GradientsSeen)
+    """See whether the reducer of the model that was wrapped here found gradients in another order than its buckets."""
+    wrapped = seen_at(run.of(ModelWrapped), fault.place, fault.about.stack if fault.about else None)
+    seen = [event for event in run.of(GradientsSeen) if any(event.wrapper == wrap.wrapper for wrap in wrapped)]
     if not seen:
-        return not_reached("no gradients of a wrapped model were seen")
+        return not_reached("no gradients of a model that is wrapped here were seen")
     real = [row for row in seen[0].parameters if _mismatch(row) == "real"]
     if not real:
         return refuted("every gradient had its bucket's order", parameters=len(seen[0].parameters))
-    return confirmed(f"{len(real)} parameters had gradients in another order than their buckets", **_evidence(real))
+    had = f"{real[0].name} had a gradient" if len(real) == 1 else f"{len(real)} parameters had gradients"
+    return confirmed(f"{had} in another order than the bucket", **_evidence(real))
 
 
 def reducer_found_other_strides(run: Observed) -> Iterator[Fault]:
@@ -57,7 +69,7 @@ def reducer_found_other_strides(run: Observed) -> Iterator[Fault]:
             if rows:
                 yield Fault(
                     place=wrap.place,
-                    message=f"{_count(rows)} not in their bucket's strides ({kind}): {message}",
+                    message=f"{_count(rows)} ({kind}): {message}",
                     severity=severity,
                     subject=rows[0].name,
                     about=wrap.wrapper,
@@ -76,7 +88,9 @@ def _mismatch(row: ParameterSeen) -> str | None:
 
 
 def _count(rows: list[ParameterSeen]) -> str:
-    return f"the gradient of {rows[0].name} is" if len(rows) == 1 else f"the gradients of {len(rows)} parameters are"
+    if len(rows) == 1:
+        return f"the gradient of {rows[0].name} is not in its bucket's strides"
+    return f"the gradients of {len(rows)} parameters are not in their buckets' strides"
 
 
 def _fix(kind: str) -> Fix:
@@ -106,11 +120,6 @@ def _evidence(rows: list[ParameterSeen]) -> dict[str, object]:
         "pytorch_warned": sum(row.warned for row in rows),
         "proxy": "measured on the CPU",
     }
-
-
-def at_the_wrap(run: Observed, fault: Fault) -> bool:
-    """Whether the run wrapped a model where a fault points."""
-    return bool(seen_at(run.of(ModelWrapped), fault.place))
 
 
 CHECK = Check(

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Backward, Collective, Forward, LoaderBuilt, ModelWrapped, Norm, SyncBatchNormConverted
+from ddpdoctor.events import (
+    Backward,
+    Collective,
+    EpochBegun,
+    Forward,
+    LoaderBuilt,
+    ModelWrapped,
+    Norm,
+    SyncBatchNormConverted,
+)
 from ddpdoctor.facts import training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
@@ -90,8 +99,11 @@ def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
     if not norms:
         return refuted("the model that was wrapped here has no BatchNorm layer that trains")
     values = {norm.name: norm.values for norm in norms if norm.values is not None}
+    first = norms[0].name or norms[0].type
     return confirmed(
-        f"{len(norms)} BatchNorm layers were wrapped, the first is {norms[0].name or norms[0].type}",
+        f"the BatchNorm layer {first} was wrapped"
+        if len(norms) == 1
+        else f"{len(norms)} BatchNorm layers were wrapped, the first is {first}",
         layers=[norm.name for norm in norms],
         **({"values_per_channel": values} if values else {}),
     )
@@ -102,6 +114,16 @@ def _is_seen_to(program: Predicted) -> bool:
     return bool(program.of(SyncBatchNormConverted)) or _shuffles(program)
 
 
+def _batch_of_the_first_step(run: Observed) -> int | None:
+    """Return the batch size, as the script has it, of the loader that the first backward's batch is from."""
+    rank = run.ranks[0]
+    first = next(iter(run.on(rank, Backward)), None)
+    drawn = [begun.loader for begun in run.on(rank, EpochBegun) if first is not None and begun.order < first.order]
+    built = [event for event in run.on(rank, LoaderBuilt) if drawn and event.loader == drawn[-1]]
+    size = built[-1].batch_size if built else None
+    return size.value if isinstance(size, Constant) and isinstance(size.value, int) else None
+
+
 def norms_in_the_model(run: Observed) -> Iterator[Fault]:
     """Find, in the models that a run wrapped, the BatchNorm layers that the source did not show."""
     if run.of(SyncBatchNormConverted) or any(_is_seen_to(program) for program in run.predicted):
@@ -109,7 +131,7 @@ def norms_in_the_model(run: Observed) -> Iterator[Fault]:
     for event in run.of(ModelWrapped):
         norms = [norm for norm in event.norms if norm.trained]
         if norms and event.rank == run.ranks[0]:
-            fault = _fault(event, norms, None)
+            fault = _fault(event, norms, _batch_of_the_first_step(run))
             yield fault.with_(verdict=norms_were_wrapped(fault, run))
 
 

@@ -13,7 +13,8 @@ FORMATS = ("text", "json", "github")
 def render(report: "Report", request: "Request", form: str, style: "Style", environment: Mapping[str, str]) -> str:
     """Return the whole report in a format, ending in a newline."""
     from ddpdoctor.lines import Lines
-    from ddpdoctor.report.shown import Paths, prepare
+    from ddpdoctor.paths import Paths
+    from ddpdoctor.report.shown import prepare
 
     lines = Lines(request.contents())
     if form == "github":

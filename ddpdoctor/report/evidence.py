@@ -41,7 +41,7 @@ def _lead(item: Any, number: int) -> tuple[str, Any]:
 
 
 def _label(name: str) -> str:
-    return f"rank {name}" if name.isdigit() else name.replace("_", " ")
+    return name.replace("_", " ")
 
 
 def _is_short(value: Any) -> bool:
@@ -55,7 +55,7 @@ def _is_short(value: Any) -> bool:
 
 def _ranks(value: dict[str, Any]) -> bool:
     """Whether a mapping has one entry a rank: each gets a line of its own, to be compared with the others."""
-    return bool(value) and all(key.isdigit() for key in value)
+    return bool(value) and all(key.startswith("rank ") for key in value)
 
 
 def _is_flat(value: Any) -> bool:
