@@ -183,3 +183,18 @@ def test_nothing_is_redirected_when_it_is_not_to_be(tmp_path):
     assert f"devices {torch.cuda.device_count()}" in run.output
     assert ("no GPU" in run.output) is (torch.cuda.device_count() == 0)
     assert run.of(DeviceUsed, by="torch.zeros"), "what it asks for is written down all the same"
+
+
+def test_what_asks_nvml_does_not_initialise_cuda(tmp_path):
+    """PYTORCH_NVML_BASED_CUDA_CHECK is read at each call (torch.cuda._nvml_based_avail)."""
+    script = """
+import os, torch
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+torch.cuda.is_available()
+torch.cuda.set_rng_state(torch.zeros(16, dtype=torch.uint8))
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
+torch.cuda.is_available()
+"""
+    run = child(tmp_path, script)
+    assert not run.of(Raised), run.output
+    assert [(event.by, line(event)) for event in run.of(CudaTouched)] == [("torch.cuda.is_available", 7)]

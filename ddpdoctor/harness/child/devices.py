@@ -5,34 +5,10 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from ddpdoctor.cuda import AVAILABLE, NVML_CHECK, TOUCHING
 from ddpdoctor.harness.child.device_log import cuda_index
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
-
-TOUCHING = (
-    "init",
-    "current_device",
-    "get_device_name",
-    "get_device_properties",
-    "get_device_capability",
-    "get_arch_list",
-    "mem_get_info",
-    "synchronize",
-    "is_bf16_supported",
-    "current_stream",
-    "default_stream",
-    "get_rng_state",
-    "set_rng_state",
-)
-"""Functions of ``torch.cuda`` that initialise CUDA (they call ``_lazy_init`` or the CUDA runtime).
-
-``device_count`` is not among them: it asks NVML, which reads CUDA_VISIBLE_DEVICES each time
-(torch.cuda._device_count_nvml; builds for CUDA have it, and ``import torch`` alone does not initialise CUDA either).
-``manual_seed`` only queues."""
-
-AVAILABLE = "is_available"
-"""It calls ``cudaGetDeviceCount``, which initialises the driver and so fixes the visible devices, unless the variable
-PYTORCH_NVML_BASED_CUDA_CHECK has it ask NVML."""
 
 
 def install(observer: Observer, torch: ModuleType) -> None:
@@ -40,8 +16,7 @@ def install(observer: Observer, torch: ModuleType) -> None:
     cuda, patches = torch.cuda, observer.patches
     for name in TOUCHING:
         patches.wrap_if_there(cuda, name, partial(_touching, observer, f"torch.cuda.{name}"))
-    if os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK") != "1":
-        patches.wrap(cuda, AVAILABLE, partial(_touching, observer, f"torch.cuda.{AVAILABLE}"))
+    patches.wrap(cuda, AVAILABLE, partial(_touching, observer, f"torch.cuda.{AVAILABLE}"))
     patches.wrap(cuda, "set_device", partial(_selecting, observer, "torch.cuda.set_device"))
     accelerator = getattr(torch, "accelerator", None)
     for name in ("set_device_index", "set_device_idx"):
@@ -59,7 +34,7 @@ def _from_outside(observer: Observer) -> bool:
 
 def _touching(observer: Observer, name: str, original: Any) -> Any:
     def touches(*args: Any, **kwargs: Any) -> Any:
-        if _from_outside(observer):
+        if _from_outside(observer) and not (name.endswith(AVAILABLE) and os.environ.get(NVML_CHECK) == "1"):
             observer.devices.touched(name)
         return through(original, *args, **kwargs)
 
