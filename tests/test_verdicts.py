@@ -347,6 +347,13 @@ def test_a_collective_that_one_rank_calls_more_often_is_not_refuted():
     assert verdict.state is State.CONFIRMED and verdict.evidence["times"] == [2, 1]
 
 
+def test_a_collective_that_the_other_ranks_of_a_run_met_in_another_arm_is_not_confirmed():
+    here, there = Collective(place=at(18), rank=0, op="barrier"), Collective(place=at(20), rank=1, op="barrier")
+    assert judge("rank-conditional-collective", fault(18), here, there, *ended()).state is State.NOT_REACHED
+    other = there.with_(op="all_reduce")
+    assert judge("rank-conditional-collective", fault(18), here, other, *ended()).state is State.CONFIRMED
+
+
 def faults(check, *events):
     return list(registry.load(check).observe(observed(*events)))
 

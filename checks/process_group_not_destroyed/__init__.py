@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
-from ddpdoctor.facts import for_some_ranks_only, owned
+from ddpdoctor.facts import leave_ranks_out, owned
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 
@@ -20,7 +20,7 @@ def nothing_destroys_it(trace: Predicted) -> Iterator[Fault]:
             event for event in trace.of(GroupDestroyed) if event.process == process and not event.is_within("except")
         ]
         reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
-        if any(not for_some_ranks_only(event) for event in reached):
+        if reached and not leave_ranks_out(reached):
             continue
         further = tuple(Label(place=init.place, text="initialised here too") for init in inits[1:])
         if reached:

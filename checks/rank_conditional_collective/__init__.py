@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import divides_ranks, literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
-from ddpdoctor.facts import completed_by, finished, reaching
+from ddpdoctor.facts import completed, finished, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -20,7 +21,7 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
         world = divides_ranks(event.when)
         if world is None or event.group is not None:
             continue
-        if any(_matches(event, other) for other in collectives if other is not event):
+        if completed(event, [other for other in collectives if other is not event and _is_like(event, other)]):
             continue
         here = reaching(event.when, WORLDS[world])
         some = _words(sorted(member.rank for member in here), len(WORLDS[world]))
@@ -33,8 +34,8 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
         )
 
 
-def _matches(event: Collective, other: Collective) -> bool:
-    return other.process == event.process and other.op == event.op and completed_by(event, other)
+def _is_like(event: Collective, other: Collective) -> bool:
+    return other.process == event.process and other.op == event.op
 
 
 def _words(ranks: list[int], size: int) -> str:
@@ -63,7 +64,11 @@ def ranks_went_apart(fault: Fault, run: Observed) -> Verdict:
         if not run.of(Blocked) and not consequences:
             return refuted("every rank called it equally often", ranks=list(run.ranks), times=most)
         return not_reached("every rank called it equally often in this run")
-    if not any(_went_elsewhere(run, rank, set(here)) for rank in behind):
+    pairs = [pair for rank in behind for pair in _met(run, rank, set(here))]
+    if pairs and not consequences and all(mine is not None and mine.op == their.op for their, mine in pairs):
+        return not_reached("every rank of this run called the same in its place, at another line")
+    different = any(mine is not None and mine not in here for _, mine in pairs)
+    if not different and not any(_went_elsewhere(run, rank) for rank in behind):
         return not_reached(_what_became_of(run, behind))
     blocked = {event.rank: event for event in run.of(Blocked)}
     ahead = [rank for rank in run.ranks if calls[rank] == most]
@@ -83,20 +88,20 @@ def _names(ranks: list[int]) -> str:
     return " and ".join(map(str, ranks))
 
 
-def _went_elsewhere(run: Observed, rank: int, here: set[Collective]) -> bool:
-    """Whether a rank certainly went another way: it has ended, waits elsewhere, or called something else instead."""
+def _went_elsewhere(run: Observed, rank: int) -> bool:
+    """Whether a rank certainly went another way: it has ended, or waits elsewhere."""
     waits = any(event.inside is not None or not event.busy for event in run.on(rank, Blocked))
-    return rank in finished(run) or waits or _called_something_else(run, rank, here)
+    return rank in finished(run) or waits
 
 
-def _called_something_else(run: Observed, rank: int, here: set[Collective]) -> bool:
-    """Whether a rank met this collective, call by call of the default group, with one at another line."""
+def _met(run: Observed, rank: int, here: set[Collective]) -> Iterator[tuple[Collective, Collective | None]]:
+    """Yield the other ranks' calls, each with this rank's call of the default group that has its turn."""
     own = [event for event in run.on(rank, Collective) if event.group is None]
     for other in run.ranks:
-        theirs = (event for event in run.on(other, Collective) if event.group is None)
-        if any(their in here and mine not in here for mine, their in zip(own, theirs, strict=False)):
-            return True
-    return False
+        theirs = [event for event in run.on(other, Collective) if event.group is None]
+        for their, mine in zip_longest(theirs, own[: len(theirs)]):
+            if other != rank and their in here:
+                yield their, mine
 
 
 def _what_became_of(run: Observed, behind: list[int]) -> str:
