@@ -29,9 +29,9 @@ class Loop(Record):
 
 
 class Within(NamedTuple):
-    """A block that an event is in: ``try``, ``protected`` (a ``try`` with a ``finally``), ``except``, ``finally``,
-    ``with``, ``atexit``, ``no_grad``, ``no_sync``, ``join``, ``autocast``, ``lock`` (a file's, between processes) or
-    ``forward`` (of a wrapped model).
+    """A block that an event is in: ``try``, ``protected`` (a ``try`` with a ``finally``), ``except``, ``catch-all``
+    (an ``except`` for whatever goes wrong), ``finally``, ``with``, ``atexit``, ``no_grad``, ``no_sync``, ``join``,
+    ``autocast``, ``lock`` (a file's, between processes) or ``forward`` (of a wrapped model).
     """
 
     kind: str

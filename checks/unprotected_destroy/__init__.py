@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import GroupDestroyed, GroupInit, Trial
-from ddpdoctor.facts import for_some_ranks_only, owned
+from ddpdoctor.facts import leave_ranks_out, owned
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 
-PROTECTING = ("finally", "atexit", "except")
+PROTECTING = ("finally", "atexit", "catch-all")
+"""Where a destruction stands that an exception comes to."""
 
 
 def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
@@ -20,8 +21,8 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
         inits = [event for event in trace.of(GroupInit) if event.process == process]
         destroys = [event for event in trace.of(GroupDestroyed) if event.process == process]
         reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
-        whole = [event for event in reached if not for_some_ranks_only(event) and not event.is_within("except")]
-        if not whole or any(event.is_within("finally", "atexit") for event in reached):
+        whole = [event for event in reached if not event.is_within("except")]
+        if not whole or leave_ranks_out(whole) or any(event.is_within(*PROTECTING) for event in reached):
             continue
         last = whole[-1]
         yield Fault(

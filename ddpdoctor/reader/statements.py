@@ -163,7 +163,8 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
             walk.path, walk.dead = failed, False
             if handler.name:
                 assign(walk, ast.Name(handler.name, ast.Store()), Opaque(handler.name), frame)
-            walk.run(handler.body, frame)
+            with walk.inside(*((Within("catch-all", place),) if _catches_all(handler) else ())):
+                walk.run(handler.body, frame)
             if not walk.dead:
                 ends.append(walk.path)
     after = frozenset.intersection(*ends) if ends else before
@@ -174,6 +175,15 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.dead = walk.dead or not ends
     else:
         walk.path, walk.dead = after, not ends
+
+
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is there for whatever goes wrong: bare, or for ``Exception`` or ``BaseException``."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(one is None or (isinstance(one, ast.Name) and one.id in _ALL_EXCEPTIONS) for one in types)
+
+
+_ALL_EXCEPTIONS = ("Exception", "BaseException")
 
 
 def _global(walk: Walk, node: ast.Global, frame: Frame) -> None:

@@ -1,0 +1,34 @@
+"""A handler for whatever goes wrong destroys the group and raises again; the end of a normal run does so too."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def train(local_rank):
+    model = DDP(nn.Linear(8, 2).cuda(), device_ids=[local_rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(local_rank)
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(16, 8, generator=generator).cuda()).square().mean().backward()
+        optimizer.step()
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", local_rank))
+    try:
+        train(local_rank)
+    except BaseException:
+        dist.destroy_process_group()
+        raise
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
