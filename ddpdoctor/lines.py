@@ -1,10 +1,10 @@
 """The lines of the user's files that findings point to and ignore comments stand on, each file read once."""
 
-import io
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ddpdoctor.content import decode, is_notebook, lines_of
 from ddpdoctor.place import Place
 
 
@@ -20,8 +20,6 @@ class Lines:
 
     def text(self, file: str) -> str:
         """Return a file's text; empty when it cannot be read. Undecodable bytes are replaced."""
-        from ddpdoctor.reader.source import decode  # the reader asks this module what a notebook is
-
         content = self._contents.get(file)
         if content is None:
             try:
@@ -43,7 +41,7 @@ class Lines:
         known = self._lines.get((file, cell))
         if known is None:
             text = self.text(file) if cell is None else self._cell(file, cell)
-            known = self._lines[file, cell] = io.StringIO(text, newline=None).read().split("\n")
+            known = self._lines[file, cell] = lines_of(text)
         return known
 
     def at(self, place: Place) -> str:
@@ -72,8 +70,3 @@ class Lines:
         except (ValueError, KeyError, TypeError):
             return []
         return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []
-
-
-def is_notebook(file: str) -> bool:
-    """Whether a path names a Jupyter notebook."""
-    return file.endswith(".ipynb")

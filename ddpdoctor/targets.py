@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ddpdoctor.lines import is_notebook
+from ddpdoctor.content import is_notebook
 from ddpdoctor.status import MisuseError
 
 STANDARD_INPUT = "-"

@@ -2,8 +2,8 @@
 
 import sys
 
+from ddpdoctor.content import is_notebook
 from ddpdoctor.events import Event, Unparsed
-from ddpdoctor.lines import is_notebook
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value

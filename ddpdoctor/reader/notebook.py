@@ -4,8 +4,9 @@ import ast
 import re
 import warnings
 
+from ddpdoctor.content import decode
 from ddpdoctor.place import Place
-from ddpdoctor.reader.source import Source, SourceFault, decode
+from ddpdoctor.reader.source import Source, SourceFault
 
 Line = tuple[str, int, int]
 """A line of code with its cell (from 0, all cells counted) and its line in that cell (from 1)."""

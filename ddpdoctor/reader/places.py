@@ -2,6 +2,7 @@
 
 import ast
 
+from ddpdoctor.content import lines_of
 from ddpdoctor.place import Place
 from ddpdoctor.reader.project import Project
 
@@ -38,7 +39,7 @@ class Places:
         """Return the column, from 1 and in characters, of an offset in UTF-8 bytes."""
         if file not in self._lines:
             text = self._project.text(file)
-            self._lines[file] = [] if text.isascii() else text.splitlines()
+            self._lines[file] = [] if text.isascii() else lines_of(text)
         lines = self._lines[file]
         if line > len(lines):
             return offset + 1

@@ -4,6 +4,7 @@ import ast
 import re
 import warnings
 
+from ddpdoctor.content import decode, lines_of
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 
@@ -62,30 +63,8 @@ def parse(content: bytes, file: str) -> Source:
             file, text, line, column, error.msg or "invalid syntax", likely_cause(text, line, error.msg or "")
         )
     except (ValueError, RecursionError, MemoryError) as error:
-        return _faulty(
-            file, text, 1, 1, f"it cannot be parsed: {error}", "expressions nested deeper than Python allows"
-        )
-
-
-def decode(content: bytes) -> tuple[str, str | None]:
-    """Return the text, and what is wrong with its encoding if anything is (then undecodable bytes are replaced)."""
-    if content.startswith(b"\xef\xbb\xbf"):
-        content = content[3:]
-    declared = _declared_encoding(content)
-    try:
-        return content.decode(declared), None
-    except UnicodeDecodeError as error:
-        return content.decode(declared, "replace"), f"it is not valid {declared}: {error.reason}"
-    except LookupError:
-        return content.decode("utf-8", "replace"), f"its coding line names an unknown encoding: {declared}"
-
-
-def _declared_encoding(content: bytes) -> str:
-    for line in content.split(b"\n", 2)[:2]:
-        match = re.match(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", line)
-        if match:
-            return match.group(1).decode("ascii", "replace")
-    return "utf-8"
+        cause = None if isinstance(error, ValueError) else "expressions nested deeper than Python allows"
+        return _faulty(file, text, 1, 1, f"it cannot be parsed: {error}", cause)
 
 
 def _faulty(file: str, text: str, line: int, column: int, message: str, cause: str | None) -> Source:
@@ -99,7 +78,7 @@ SPACES = "\u00a0\u2002\u2003\u2009\u200b\u202f\u3000\ufeff"
 
 def likely_cause(text: str, line: int, message: str) -> str | None:
     """Return what most likely broke a file at a line: the damage of a web page, mostly."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     here = lines[line - 1] if 0 < line <= len(lines) else ""
     nearby = "\n".join(lines[max(0, line - 2) : line])
     for pattern, cause in _DAMAGE:

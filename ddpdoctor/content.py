@@ -1,0 +1,47 @@
+"""What the bytes of a user's file are: a notebook or a script, its text in its encoding, its lines."""
+
+import io
+import re
+
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#|\r|$)")
+
+
+def is_notebook(file: str) -> bool:
+    """Whether a path names a Jupyter notebook."""
+    return file.endswith(".ipynb")
+
+
+def decode(content: bytes) -> tuple[str, str | None]:
+    """Return the text, and what is wrong with its encoding if anything is (then undecodable bytes are replaced)."""
+    if content.startswith(b"\xef\xbb\xbf"):
+        content = content[3:]
+    declared = _declared_encoding(content)
+    try:
+        return content.decode(declared), None
+    except UnicodeDecodeError as error:
+        problem = f"it is not valid {declared}: {error.reason}"
+    except LookupError:
+        problem = f"its coding line names an unknown encoding: {declared}"
+    except Exception as error:  # "undefined", "idna" and the like refuse in ways of their own
+        problem = f"its coding line names an encoding that cannot be read: {declared} ({error})"
+    try:
+        return content.decode(declared, "replace"), problem
+    except Exception:  # neither do they all replace
+        return content.decode("utf-8", "replace"), problem
+
+
+def _declared_encoding(content: bytes) -> str:
+    """Return the encoding that a comment in one of the first two lines names (PEP 263); UTF-8 without one."""
+    for line in content.split(b"\n", 2)[:2]:
+        match = _CODING.match(line)
+        if match:
+            return match.group(1).decode("ascii", "replace")
+        if not _BLANK.match(line):
+            break
+    return "utf-8"
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text without their ends, as Python counts them: a form feed ends none."""
+    return io.StringIO(text, newline=None).read().split("\n")
