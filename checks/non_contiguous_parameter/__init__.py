@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import GradientsSeen, ModelWrapped, ParameterSeen, Raised
 from ddpdoctor.finding import Fault, Fix, Severity, confirmed
+from ddpdoctor.layout import row_major, same_memory_order
 from ddpdoctor.trace import Observed
 
 SHOWN = 6
@@ -52,29 +53,19 @@ def _fault(wrap: ModelWrapped, rows: list[ParameterSeen], *, dense: bool) -> Fau
     )
 
 
-def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 def _is_memory_format(row: ParameterSeen) -> bool:
     """Whether a convolution's weight lies as channels_last or channels_last_3d does: asked for, and no surprise."""
     if len(row.shape) not in (4, 5):
         return False
     channels_last = (row.shape[0], *row.shape[2:], row.shape[1])
     order = (0, len(row.shape) - 1, *range(1, len(row.shape) - 1))
-    strides = _row_major(channels_last)
-    return all(size == 1 or row.strides[i] == strides[order[i]] for i, size in enumerate(row.shape))
+    strides = row_major(channels_last)
+    return same_memory_order(row.shape, row.strides, [strides[i] for i in order])
 
 
 def _matters(row: ParameterSeen) -> bool:
     """Whether a stride differs in a dimension of more than one element: the others say nothing."""
-    rows = zip(row.shape, row.strides, _row_major(row.shape), strict=True)
-    return any(size > 1 and one != other for size, one, other in rows)
+    return 0 not in row.shape and not same_memory_order(row.shape, row.strides, row_major(row.shape))
 
 
 def constructor_rejected(run: Observed) -> Iterator[Fault]:

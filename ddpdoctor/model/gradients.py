@@ -8,7 +8,8 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.events import ParameterSeen
-from ddpdoctor.model.strides import Strides, StrideWarning, is_dense, same_memory_order, view_strides
+from ddpdoctor.layout import same_memory_order
+from ddpdoctor.model.strides import Strides, StrideWarning, is_dense, view_strides
 
 
 class BackwardSeen(NamedTuple):

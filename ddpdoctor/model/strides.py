@@ -12,10 +12,11 @@ So what DDP warns of is most often *nominal*: the same order in memory under two
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+
+from ddpdoctor.layout import row_major
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
@@ -46,24 +47,9 @@ def is_dense(tensor: torch.Tensor) -> bool:
     return True
 
 
-def contiguous_strides(shape: Sequence[int]) -> Strides:
-    """Return the strides of a row-major tensor of a shape."""
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 def view_strides(parameter: torch.Tensor) -> Strides:
     """Return the strides that a parameter's slot in its bucket gets when the buckets are built now."""
-    return tuple(parameter.stride()) if is_dense(parameter) else contiguous_strides(parameter.shape)
-
-
-def same_memory_order(shape: Sequence[int], first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two strides describe the same order in memory: they differ at most in dimensions of size 1."""
-    return all(size == 1 or one == other for size, one, other in zip(shape, first, second, strict=True))
+    return tuple(parameter.stride()) if is_dense(parameter) else row_major(parameter.shape)
 
 
 _NUMBERS = r"\[([-\d, ]*)\]"
