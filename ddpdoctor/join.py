@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from ddpdoctor.events import Event
 from ddpdoctor.place import Place
-from ddpdoctor.trace import Observed
 from ddpdoctor.value import Ref
 
 E = TypeVar("E", bound=Event)
@@ -37,8 +36,3 @@ def same_object(predicted: Ref, candidates: Iterable[Ref]) -> tuple[Ref, ...]:
     if len({ref.n for ref in here}) > 1:
         here = tuple(ref for ref in here if ref.n == predicted.n) or here
     return here
-
-
-def reached(observed: Observed, place: Place) -> bool:
-    """Whether any rank came to a place, as far as events tell."""
-    return any(place.covers(event.place) for event in observed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.condition import ALWAYS, Condition, together
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
-from ddpdoctor.world import UNKNOWN, Expression, Member, evaluate
+from ddpdoctor.world import Expression
 
 Taint = frozenset[str]
 """What a value was touched by: ``rank`` (anything that differs because the rank does), ``data`` (batches, losses,
@@ -127,12 +127,3 @@ def truth(value: Value | None) -> bool | None:
         answers = {truth(option) for _, option in value.options}
         return answers.pop() if len(answers) == 1 else None
     return None
-
-
-def on_rank(value: Value, member: Member) -> object:
-    """Return what a value is on one rank of a launch world, or ``UNKNOWN``."""
-    if isinstance(value, Constant):
-        return value.value
-    if isinstance(value, Symbol) and value.expression is not None:
-        return evaluate(value.expression, member)
-    return UNKNOWN

@@ -1,4 +1,4 @@
-"""BatchNorm layers are listed as DDP leaves them, with what each saw; buckets are those that DDP rebuilds."""
+"""BatchNorm layers are listed as DDP leaves them, with what each saw."""
 
 import copy
 import io
@@ -8,12 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from ddp_alone import observe  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 from ddpdoctor.model.batchnorm import NormWatch, is_unconverted, unconverted  # noqa: E402
-from ddpdoctor.model.buckets import MEBIBYTE, assigned, sizes  # noqa: E402
-from ddpdoctor.model.observe import alone, observe  # noqa: E402
 
 
 def named(kind):
@@ -84,19 +82,3 @@ def test_gradients_are_watched_in_a_model_that_can_be_copied():
 
     (seen,) = observe(model, (torch.randn(1, 2),), after_wrap=copies)
     assert [row.name for row in seen.parameters] == ["bias", "weight"]
-
-
-def test_the_buckets_are_those_that_ddp_rebuilds():
-    model = nn.Sequential(*(nn.Linear(400, 400) for _ in range(8)))
-    with alone():
-        wrapper = DistributedDataParallel(model, bucket_cap_mb=2)
-        for _ in range(2):
-            wrapper(torch.randn(2, 400)).sum().backward()
-        wrapper(torch.randn(2, 400))  # the logged sizes are those of the forward before
-        rebuilt = sizes(wrapper)
-    ready = list(reversed(list(model.named_parameters())))
-    order = [pair for layer in range(0, len(ready), 2) for pair in ready[layer : layer + 2]]
-    buckets = assigned(order, capacity=2 * MEBIBYTE, first=2 * MEBIBYTE)
-    assert tuple(bucket.bytes for bucket in buckets) == rebuilt
-    assert sorted(name for bucket in buckets for name in bucket.names) == sorted(dict(ready))
-    assert assigned([], capacity=MEBIBYTE) == []

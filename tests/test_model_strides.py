@@ -11,17 +11,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
 
+from ddp_alone import alone, enough_threads, observe, sum_of_squares  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
-from ddpdoctor.model.observe import alone, enough_threads, observe, sum_of_squares  # noqa: E402
-from ddpdoctor.model.strides import (  # noqa: E402
-    contiguous_strides,
-    is_dense,
-    read_warning,
-    same_memory_order,
-    view_strides,
-)
+from ddpdoctor.layout import row_major, same_memory_order  # noqa: E402
+from ddpdoctor.model.strides import is_dense, read_warning, view_strides  # noqa: E402
 
 CHANNELS_LAST = torch.channels_last
 LAYOUTS = {
@@ -217,7 +212,7 @@ def test_the_rules_of_layout():
     assert is_dense(channels_last)
     assert view_strides(channels_last) == channels_last.stride()
     assert not is_dense(gapped)
-    assert view_strides(gapped) == contiguous_strides((4, 4)) == (4, 1)
+    assert view_strides(gapped) == row_major((4, 4)) == (4, 1)
     assert not is_dense(torch.empty(1, 4).expand(3, 4))
     assert same_memory_order((1024, 1024, 1, 1), (1024, 1, 1024, 1024), (1024, 1, 1, 1))
     assert not same_memory_order((4, 4), (4, 1), (1, 4))

@@ -8,12 +8,9 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from ddpdoctor.harness.child.threads import MINIMUM
 from ddpdoctor.model.gradients import BackwardSeen, GradientWatch
 from ddpdoctor.model.stride_warnings import stride_warnings
-
-MINIMUM_THREADS = 2
-"""With one thread PyTorch picks other kernels for convolutions on a CPU, which lay gradients out differently: of 55
-models 12 warned with one thread and 21 with two (measured with torch 2.14). torchrun sets one."""
 
 
 def observe(
@@ -66,9 +63,9 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def enough_threads() -> Iterator[None]:
-    """Have at least :data:`MINIMUM_THREADS` threads for the block."""
+    """Have at least as many threads as a run has for the block."""
     before = torch.get_num_threads()
-    torch.set_num_threads(max(before, MINIMUM_THREADS))
+    torch.set_num_threads(max(before, MINIMUM))
     try:
         yield
     finally:
