@@ -1,16 +1,21 @@
-"""Every program of every check that a run can judge, run for real: bad ones are confirmed, good ones stay silent."""
+"""Every program of every check that a run can judge, run for real: bad ones are confirmed, good ones stay silent.
+
+The quick tests run one of each check, its ``bad.py``; the slow ones all of them.
+"""
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("torch")
+
 from test_examples import BAD, GOOD, allowed, marked, name_of
 
 from ddpdoctor import registry
-
-pytestmark = pytest.mark.slow
 
 JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
 PACKAGES = ("lightning", "accelerate", "transformers", "filelock")
@@ -34,7 +39,13 @@ def is_of_a_judged_check(path: Path) -> bool:
     return path.parent.name.replace("_", "-") in JUDGED
 
 
-@pytest.mark.parametrize("path", [path for path in BAD if is_of_a_judged_check(path) and can_run(path)], ids=name_of)
+def runnable(paths: Iterable[Path]) -> list[object]:
+    """Those of the programs that can be run, the slow ones marked."""
+    chosen = [path for path in paths if is_of_a_judged_check(path) and can_run(path)]
+    return [pytest.param(path, marks=() if path.name == "bad.py" else pytest.mark.slow) for path in chosen]
+
+
+@pytest.mark.parametrize("path", runnable(BAD), ids=name_of)
 def test_what_a_bad_program_marks_is_confirmed_by_its_run(path):
     findings, layers = probed(path)
     expected = {(line, check) for line, check in marked(path) if check in JUDGED}
@@ -59,7 +70,7 @@ def test_what_a_bad_program_marks_is_confirmed_by_its_run(path):
     assert not unexpected
 
 
-@pytest.mark.parametrize("path", [path for path in GOOD if is_of_a_judged_check(path) and can_run(path)], ids=name_of)
+@pytest.mark.parametrize("path", runnable(GOOD), ids=name_of)
 def test_a_good_program_stays_silent_when_it_runs(path):
     findings, layers = probed(path)
     assert [finding for finding in findings if finding["check"] not in allowed(path)] == []

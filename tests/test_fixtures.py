@@ -76,9 +76,17 @@ def test_the_damage_of_a_web_page_is_named(path):
     assert re.search(r"\((.+)\)$", found.fault.message), "the likely cause is not named"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in RIGHT if path.parent.name != "lightning"], ids=name_of)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if path.parent.name == "tutorial" else pytest.mark.slow)
+        for path in RIGHT
+        if path.parent.name != "lightning"
+    ],
+    ids=name_of,
+)
 def test_a_right_program_stays_silent_when_it_is_probed(path):
+    pytest.importorskip("torch")
     status, report = probed(path)
     assert status == 0
     assert [finding for finding in report["findings"] if finding["severity"] != "note"] == []
