@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpdoctor.condition import Condition, as_formula, compatible, divides_ranks, holds_for
 from ddpdoctor.events import (
+    MAIN,
     Backward,
     Collective,
     Ended,
@@ -15,6 +16,7 @@ from ddpdoctor.events import (
     ModelWrapped,
     ProcessStarted,
     SamplerBuilt,
+    Unfollowed,
 )
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
@@ -58,6 +60,28 @@ def loaders(trace: Predicted) -> dict[Ref, LoaderBuilt]:
 def samplers(trace: Predicted) -> dict[Ref, SamplerBuilt]:
     """Return the samplers that are built, by the reference to each."""
     return {event.sampler: event for event in trace.of(SamplerBuilt)}
+
+
+def given_to_unknown_code(trace: Predicted, event: Event, loader: LoaderBuilt) -> bool:
+    """Whether code that was not followed gets a loader or what it draws from before an event, or in a loop with it.
+
+    What it does to them is not known: it can tell a sampler the epoch, or put another into the loader.
+    """
+    given = (loader.sampler, loader.batch_sampler)
+    parts = {value for one in given if one is not None for _, value in alternatives(one) if isinstance(value, Ref)}
+    objects = {loader.loader, *loader.distributed_samplers, *parts}
+    around = {loop.place for loop in event.loops}
+    for call in trace.of(Unfollowed):
+        if call.process not in (event.process, MAIN) or not compatible(call.when, event.when):
+            continue
+        in_time = call.order < event.order or around & {loop.place for loop in call.loops}
+        if in_time and not objects.isdisjoint(call.objects) and not call.call.startswith(LEAVE_ALONE):
+            return True
+    return False
+
+
+LEAVE_ALONE = ("builtins.", "contextlib.", "functools.", "itertools.", "logging.", "rich.", "torch.", "tqdm.")
+"""Calls that do nothing to a loader but go through it."""
 
 
 def is_rank_process(trace: Predicted, event: Event) -> bool:

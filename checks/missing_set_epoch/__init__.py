@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, Loop, SamplerBuilt
-from ddpdoctor.facts import default_of, loaders, owned, samplers, training_backwards
+from ddpdoctor.facts import default_of, given_to_unknown_code, loaders, owned, samplers, training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
@@ -23,12 +23,12 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
     for event in trace.of(EpochBegun):
         loader = built.get(event.loader)
         outer = [loop for loop in event.loops if _has_several_rounds(loop)]
-        if loader is None or event.loader not in trained or not outer:
+        if loader is None or event.loader not in trained or not outer or given_to_unknown_code(trace, event, loader):
             continue
         for ref in loader.distributed_samplers:
             sampler = known.get(ref)
             if sampler is not None and _shuffles(sampler) and not _told(trace, event, ref, outer):
-                yield _fault(event, loader.place, sampler)
+                yield _fault(event, sampler)
                 break
 
 
@@ -60,7 +60,7 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
     return False
 
 
-def _fault(event: EpochBegun, loader: object, sampler: SamplerBuilt) -> Fault:
+def _fault(event: EpochBegun, sampler: SamplerBuilt) -> Fault:
     return Fault(
         place=event.place,
         message="the DistributedSampler is never told the epoch: every epoch has the same order on every rank",

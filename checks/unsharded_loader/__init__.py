@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
-from ddpdoctor.facts import for_some_ranks_only, loaders, owned, replicas, training_backwards
+from ddpdoctor.facts import for_some_ranks_only, given_to_unknown_code, loaders, owned, replicas, training_backwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
@@ -30,7 +30,7 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
         wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
         if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
             continue
-        if _sharded_otherwise(trace, event, built):
+        if _sharded_otherwise(trace, event, built) or given_to_unknown_code(trace, backward, event):
             continue
         if not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
             continue

@@ -1,10 +1,11 @@
 """The abstract values that stand for functions, classes, modules and the objects that they make."""
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpdoctor.condition import Condition
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, External, Tags
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, External, Items, Tags, options
 from ddpdoctor.value import Ref
 
 if TYPE_CHECKING:
@@ -195,3 +196,21 @@ class Generator(Abstract):
         self.function = function
         self.call = call
         self.tags: Tags = call.flow()
+
+
+def objects_that_matter(value: Abstract, depth: int = 0) -> Iterator[Ref]:
+    """Yield the objects in a value to which something done out of sight could change what a check concludes."""
+    for _, option in options(value):
+        if isinstance(option, Items):
+            for item in option.items if depth < MAX_NESTING else ():
+                yield from objects_that_matter(item, depth + 1)
+            continue
+        made = option.inner if isinstance(option, Object) else option
+        if isinstance(option, (Made, Object)) and isinstance(made, Made) and made.path.startswith(THAT_MATTER):
+            yield option.ref
+        yield from (tag[1] for tag in option.tags if isinstance(tag, tuple) and tag[0] == "loader")
+
+
+THAT_MATTER = ("torch.utils.data.", "torch.nn.parallel.")
+MAX_NESTING = 3
+"""How deep objects are looked for in lists inside lists."""

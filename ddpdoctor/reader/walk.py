@@ -11,7 +11,7 @@ from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags
 from ddpdoctor.reader.frame import Frame
-from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Module, Project
 from ddpdoctor.reader.source import SourceFault
@@ -240,9 +240,9 @@ class Walk:
 
     def unfollowed(self, call: str, given: Iterable[Abstract], node: ast.AST) -> None:
         """Record that a call which is not followed got objects that matter."""
-        refs = tuple(value.ref for value in given if isinstance(value, (Made, Object)) and _matters(value))
+        refs = dict.fromkeys(ref for value in given for ref in objects_that_matter(value))
         if refs:
-            self.emit(Unfollowed, node, call=call, objects=refs)
+            self.emit(Unfollowed, node, call=call, objects=tuple(refs))
 
     def literal(
         self,
@@ -288,11 +288,3 @@ class Walk:
             yield
         finally:
             self.file, self.stack = file_before, stack_before
-
-
-def _matters(value: "Made | Object") -> bool:
-    """Whether something done to an object out of sight could change what a check concludes."""
-    path = value.path if isinstance(value, Made) else ""
-    return path.startswith(("torch.utils.data.", "torch.nn.parallel.")) or any(
-        isinstance(tag, tuple) and tag[0] == "loader" for tag in value.tags
-    )
