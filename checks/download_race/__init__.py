@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, holds_by_default, literals
-from ddpdoctor.events import MAIN, Collective, FileUsed
+from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import (
     excludes,
     for_some_ranks_only,
@@ -12,10 +12,13 @@ from ddpdoctor.facts import (
     is_distributed,
     is_rank_process,
     owned,
+    reaching,
     runs_distributed,
 )
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
+from ddpdoctor.value import Constant
+from ddpdoctor.world import WORLDS
 
 ATOMIC = frozenset(
     {
@@ -25,6 +28,8 @@ ATOMIC = frozenset(
     }
 )
 """They write a temporary file and rename it when it is whole (torch/hub.py): the worst is a download too many."""
+MEETINGS: tuple[type[Event], ...] = (Collective, ModelWrapped, GroupInit)
+"""In all of them a rank waits for the others: DDP's constructor compares the parameters' shapes."""
 BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
 
@@ -38,7 +43,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
             continue
         if event.by in ATOMIC or event.is_within("lock") or not _usual(event):
             continue
-        if "rank" in event.path.taint or _made_before(downloads, event) or _one_rank_goes_first(trace, event):
+        if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
         yield Fault(
             place=event.place,
@@ -58,13 +63,32 @@ def _usual(event: FileUsed) -> bool:
     return all(atom.by_default is not None for atom in options)
 
 
-def _made_before(downloads: list[FileUsed], event: FileUsed) -> bool:
-    """Whether one rank, or the parent of the ranks, has downloaded the same before."""
+def _made_before(trace: Predicted, downloads: list[FileUsed], event: FileUsed) -> bool:
+    """Whether the parent of the ranks has downloaded the same before, or one rank while the others wait for it."""
     for other in downloads:
+        if other.order >= event.order or other.by != event.by or _elsewhere(other, event):
+            continue
         by_parent = other.process == MAIN and other.process != event.process
-        if other.order < event.order and other.by == event.by and (by_parent or for_some_ranks_only(other)):
+        if by_parent or (for_some_ranks_only(other) and _others_wait(trace, other, event)):
             return True
     return False
+
+
+def _elsewhere(other: FileUsed, event: FileUsed) -> bool:
+    """Whether two downloads certainly go to different places."""
+    both = other.path, event.path
+    return all(isinstance(path, Constant) for path in both) and other.path.text() != event.path.text()
+
+
+def _others_wait(trace: Predicted, first: FileUsed, event: FileUsed) -> bool:
+    """Whether all ranks that download later meet the first one between the two downloads."""
+    meetings = [one for kind in MEETINGS for one in trace.of(kind) if first.order < one.order < event.order]
+    meetings = [one for one in meetings if one.process == event.process]
+    for world in WORLDS.values():
+        there = frozenset().union(*(reaching(one.when, world) for one in meetings))
+        if not reaching(event.when, world) - reaching(first.when, world) <= there:
+            return False
+    return True
 
 
 def _one_rank_goes_first(trace: Predicted, event: FileUsed) -> bool:
