@@ -20,7 +20,7 @@ from ddpdoctor.events import (
 )
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
-from ddpdoctor.world import WORLDS, Member
+from ddpdoctor.world import UNKNOWN, WORLDS, Member
 
 
 def owned(trace: Predicted, duty: str) -> bool:
@@ -183,17 +183,28 @@ def leave_ranks_out(events: Iterable[Event]) -> bool:
 def backends(init: GroupInit) -> Iterator[tuple[Condition, str | None]]:
     """Yield the names of the backends that a group can have, each under its condition; ``None`` for an unknown one.
 
-    An option counts as its default. Without an argument PyTorch takes NCCL for CUDA devices.
+    An option counts as its default.
     """
     for condition, value in alternatives(init.backend, init.when):
         known: Value | None = value.default if isinstance(value, Symbol) else value
-        name = known.value if isinstance(known, Constant) else None
+        name = known.value if isinstance(known, Constant) else UNKNOWN
+        if name is None:
+            name = DEFAULT_BACKEND
         yield condition, name.lower() if isinstance(name, str) else None
+
+
+DEFAULT_BACKEND = "cpu:gloo,cuda:nccl"
+"""What a group has without a backend named (torch/distributed/distributed_c10d.py: ``default_device_backend_map``)."""
 
 
 def uses_nccl(init: GroupInit) -> bool:
     """Whether a group is certainly meant for NCCL where there are GPUs."""
     return any(name is not None and "nccl" in name for _, name in backends(init))
+
+
+def uses_nccl_alone(init: GroupInit) -> bool:
+    """Whether a group can have NCCL and no backend for the CPU, which takes what is on no device."""
+    return any(name == "nccl" for _, name in backends(init))
 
 
 def default_of(value: Value | None) -> object:

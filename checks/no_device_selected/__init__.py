@@ -13,7 +13,7 @@ from ddpdoctor.events import (
     GroupInit,
     ModelWrapped,
 )
-from ddpdoctor.facts import owned, uses_nccl
+from ddpdoctor.facts import owned, uses_nccl, uses_nccl_alone
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Value, is_none
@@ -68,7 +68,8 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
             return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
-    for event in unselected if not bound else ():
+    guesses = not bound and any(uses_nccl_alone(one) for one in inits)
+    for event in unselected if guesses else ():
         if isinstance(event, Collective) and event.order > init.order and _must_guess(uses, event):
             message = f"{event.op}() must guess the device of this rank: none was selected"
             return _fault(event, init, message, Severity.WARNING)

@@ -3,7 +3,7 @@
 from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none, known
 from ddpdoctor.reader.formulas import boolean
-from ddpdoctor.reader.lowering import lower_optional
+from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.walk import Call, Walk
@@ -12,12 +12,12 @@ from ddpdoctor.world import Expression
 
 
 def _init(walk: Walk, call: Call) -> Abstract:
-    backend = lower_optional(call.argument("backend", 0))
+    backend = call.argument("backend", 0)
     device = call.argument("device_id")
     walk.emit(
         GroupInit,
         call.node,
-        backend=UNKNOWN_VALUE if backend is None else backend,
+        backend=UNKNOWN_VALUE if backend is None and call.open else lower(backend or NONE),
         init_method=lower_optional(call.argument("init_method", 1)),
         world_size=lower_optional(call.argument("world_size", 3)),
         group_rank=lower_optional(call.argument("rank", 4)),
