@@ -13,12 +13,12 @@ from ddpdoctor.condition import Atom, Literal
 from ddpdoctor.events import KINDS, Event, Loop, Norm, ParameterSeen, Within
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
-from ddpdoctor.value import Constant, Either, Ref, Symbol, Unknown
+from ddpdoctor.value import Constant, Either, Group, Ref, Symbol, Unknown
 from ddpdoctor.world import Expression
 
 RECORDS: dict[str, type[Record]] = {
     **KINDS,
-    **{kind.__name__: kind for kind in (Loop, Constant, Symbol, Ref, Either, Unknown)},
+    **{kind.__name__: kind for kind in (Loop, Constant, Symbol, Ref, Group, Either, Unknown)},
 }
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in (Place, Within, Norm, ParameterSeen, Literal, Expression)}
 
@@ -31,15 +31,32 @@ def dumps(event: Event) -> str:
 def loads(line: str) -> Event:
     """Return the event of one line of JSON.
 
-    Raises ValueError when the line is not a whole event (a process killed while it wrote leaves such a line).
+    Raises ValueError when the line is not a whole event: a process killed while it wrote leaves such a line, and a
+    script may write anything to the folder of its run.
     """
     try:
         event = decode(json.loads(line), {})
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an event: {error}") from error
-    if not isinstance(event, Event):
+    if not isinstance(event, Event) or not _is_whole(event):
         raise ValueError("not an event")
     return event
+
+
+def _is_whole(event: Event) -> bool:
+    """Whether what every event has is of its kind."""
+    places = (event.place, *event.stack) if isinstance(event.stack, tuple) else ()
+    return (
+        bool(places)
+        and all(_is_place(place) for place in places)
+        and all(isinstance(number, int) for number in (event.order, event.rank or 0))
+        and isinstance(event.time, (int, float))
+        and isinstance(event.process, str)
+    )
+
+
+def _is_place(place: object) -> bool:
+    return isinstance(place, Place) and isinstance(place.file, str) and isinstance(place.line, int)
 
 
 def encode(value: object) -> Any:

@@ -266,6 +266,20 @@ class ModelWrapped(Event):
     parameters: int | None = None
 
 
+class ModelHandedOver(Event):
+    """P: a model is given to a framework that wraps it for data-parallel training by itself.
+
+    ``made`` is where the framework's object is configured, and ``norms`` are the model's unconverted BatchNorm layers.
+    ``hidden`` is whether the training itself is the framework's too, so that no step of it is seen.
+    """
+
+    model: Value
+    framework: str
+    made: Place
+    norms: tuple[Norm, ...] = ()
+    hidden: bool = False
+
+
 class GradientsChanged(Event):
     """P: a parameter's ``.grad`` is given a tensor of the script's own: ``how`` is ``preset`` (before the backward) or
     ``replaced in a hook``; ``layout`` is what is known of that tensor's (``row-major``, ``channels_last`` or
@@ -352,9 +366,9 @@ class Collective(Event):
     """P O: a collective operation is called; ``device`` is what a barrier's ``device_ids`` name.
 
     ``origin`` is ``user``, ``reducer`` (DDP's gradients), ``buffers`` (DDP's broadcast of buffers), ``wrap`` (DDP's
-    constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: ``sequence``
-    counts a rank's collectives of one group from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's
-    first one is ``MEETING``.
+    constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: it is a
+    :class:`~ddpdoctor.value.Group`, ``None`` for the default one; ``sequence`` counts a rank's collectives of one group
+    from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's first one is ``MEETING``.
     """
 
     op: str
@@ -396,15 +410,18 @@ class FileUsed(Event):
 class Raised(Event):
     """O: an exception left the user's code on a rank (or a signal ended it). ``ours`` when the innermost frame is the
     tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone.
-    ``after_cut`` when the training had been ended early before, so that what follows it may have met what it never
-    meets otherwise.
+    ``foreign`` is the message of the exception that a library or the system raised, this one or the one that the script
+    raised it for; ``None`` when the script began it with a ``raise`` of its own. ``missing`` is the module, file or
+    argument that the script wanted. ``after_cut`` when the training had been ended early before, so that what follows
+    it may have met what it never meets otherwise.
     """
 
     type: str
     message: str
     ours: bool = False
     caused_by_peer: bool = False
-    missing: str | None = None  # a module, file or argument that the script wanted
+    foreign: str | None = None
+    missing: str | None = None
     after_cut: bool = False
 
 
@@ -417,7 +434,7 @@ class Trial(Event):
 
 
 class FrameworkOwns(Event):
-    """P O: a framework takes over part of the job: ``duties`` among ``group``, ``sampler``, ``epoch``, ``wrap``,
+    """P: a framework takes over part of the job: ``duties`` among ``group``, ``sampler``, ``epoch``, ``wrap``,
     ``device``, ``save``, ``launch``.
     """
 

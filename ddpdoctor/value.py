@@ -77,6 +77,25 @@ class Ref(Value):
         return f"{self.type.rpartition('.')[2]} (line {self.place.line})"
 
 
+class Group(Ref):
+    """A process group as a member of it sees it: ``name`` is torch's own for it, ``ranks`` are its members."""
+
+    name: str
+    ranks: tuple[int, ...]
+
+    @property
+    def identity(self) -> tuple[str, tuple[int, ...]]:
+        """What is the same on every member, and differs for any other group.
+
+        Where each rank makes a group of its own, one after the other or without waiting for the others, the place and
+        number of the call are no such thing.
+        """
+        return self.name, self.ranks
+
+    def text(self) -> str:
+        return f"group {self.n} (made in line {self.place.line})"
+
+
 class Either(Value):
     """One of several values, each under its condition."""
 

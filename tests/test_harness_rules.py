@@ -17,17 +17,21 @@ from ddpdoctor.harness.processes import Thread, Usage
 from ddpdoctor.harness.trail import Trail
 from ddpdoctor.harness.translation import Translation
 from ddpdoctor.place import Place
-from ddpdoctor.value import Constant
+from ddpdoctor.value import Group
 
 HERE = Place("/p/train.py", 7)
 PLAN = Plan(script="/p/sub/train.py", directory="/p", style="torchrun", layers=frozenset({"model", "probe"}))
 
 
 def collective(
-    op: str = "all_reduce", shape: tuple[int, ...] = (4,), group: str | None = None, at: float = 0.0
+    op: str = "all_reduce", shape: tuple[int, ...] = (4,), group: Group | None = None, at: float = 0.0
 ) -> Collective:
-    where = None if group is None else Constant(value=group)
-    return Collective(place=HERE, op=op, shapes=(shape,), dtype="float32", group=where, time=at)
+    return Collective(place=HERE, op=op, shapes=(shape,), dtype="float32", group=group, time=at)
+
+
+def made_here(name: str, *ranks: int, n: int = 0) -> Group:
+    """A group as one of its members knows it: all of them are made by the same call."""
+    return Group(type="torch.distributed.ProcessGroup", place=HERE, n=n, name=name, ranks=ranks)
 
 
 def waits(rank: int, still: float, *issued: Collective) -> RankView:
@@ -117,9 +121,17 @@ class TestHang:
         assert found is not None and (found.first, found.second) == (one, other)
 
     def test_groups_are_compared_apart_and_a_longer_sequence_is_no_difference(self) -> None:
-        first = [collective("barrier", group="a"), collective("all_reduce", group="b")]
-        second = [collective("all_reduce", group="b"), collective("barrier", group="a"), collective()]
+        one, other = made_here("1", 0, 1), made_here("2", 0, 1, n=1)
+        first = [collective("barrier", group=one), collective("all_reduce", group=other)]
+        second = [collective("all_reduce", group=other), collective("barrier", group=one), collective()]
         assert difference([waits(0, 0, *first), waits(1, 0, *second)]) is None
+
+    def test_groups_of_other_ranks_that_one_call_makes_are_not_one(self) -> None:
+        first = collective(shape=(3,), group=made_here("1", 0))
+        second = collective(shape=(5,), group=made_here("2", 1))
+        assert difference([waits(0, 0, first), waits(1, 0, second)]) is None
+        same = second.with_(group=made_here("1", 0, 1, n=1))
+        assert difference([waits(0, 0, first.with_(group=made_here("1", 0, 1))), waits(1, 0, same)]) is not None
 
     def test_gathers_may_have_tensors_of_different_shapes_and_sends_any_order(self) -> None:
         first = [collective("all_gather", (3,)), collective("send"), collective("barrier")]

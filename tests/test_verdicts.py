@@ -35,7 +35,7 @@ from ddpdoctor.events import (
 from ddpdoctor.finding import Fault, State
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
-from ddpdoctor.value import NONE, Constant, Ref
+from ddpdoctor.value import NONE, Constant, Group, Ref
 
 TRAIN = "/project/train.py"
 
@@ -378,6 +378,72 @@ def test_a_hang_names_the_rank_that_has_ended():
     assert "rank 1 has ended" in found.message
 
 
+def group(name, *ranks, n=0):
+    return Group(type="torch.distributed.ProcessGroup", place=at(3), n=n, name=name, ranks=ranks)
+
+
+def stops(*collectives):
+    return [Blocked(place=event.place, rank=event.rank, inside=event, seconds=6.0, time=9.0) for event in collectives]
+
+
+def test_what_only_some_ranks_do_by_right_is_not_where_they_went_apart():
+    """A send and its recv, and a group of one rank alone, before an all_reduce that meets a barrier."""
+    lone = Collective(place=at(10), rank=0, order=3, op="all_reduce", time=3.0)
+    other = Collective(place=at(20), rank=1, order=2, op="barrier", time=3.0)
+    by_right = [
+        Collective(place=at(5), rank=0, order=1, op="send", time=1.0),
+        Collective(place=at(6), rank=1, order=1, op="recv", time=1.0),
+        Collective(place=at(7), rank=0, order=2, op="all_reduce", group=group("1", 0), time=2.0),
+    ]
+    (found,) = faults("hang", *by_right, lone, other, *stops(lone, other))
+    assert found.message == f"rank 0 waits in all_reduce here; rank 1 waits in barrier at {TRAIN}:20"
+    assert found.place == at(10)
+
+
+def test_gathers_of_other_shapes_are_not_where_the_ranks_went_apart():
+    gathers = [Collective(place=at(5), rank=rank, order=1, op="all_gather", shapes=((rank,),)) for rank in (0, 1)]
+    lone = Collective(place=at(10), rank=1, order=2, op="all_reduce", time=3.0)
+    (found,) = faults("hang", *gathers, lone, *stops(lone), Ended(place=at(60), rank=0, how="natural"))
+    assert (found.place, found.message) == (at(10), "rank 1 waits in all_reduce here; rank 0 has ended")
+
+
+def test_a_hang_names_the_group_by_its_number_on_every_rank():
+    """Two groups of the same ranks from one line, each with a rank in it."""
+    first = Collective(place=at(10), rank=0, order=1, op="all_reduce", group=group("1", 0, 1), time=3.0)
+    second = Collective(place=at(10), rank=1, order=1, op="all_reduce", group=group("2", 0, 1, n=1), time=3.1)
+    (found,) = faults("hang", first, second, *stops(first, second))
+    assert found.message == (
+        "rank 0 waits in all_reduce of group 0 (made in line 3) here; "
+        f"rank 1 waits in all_reduce of group 1 (made in line 3) at {TRAIN}:10"
+    )
+
+
+def test_a_hang_names_the_test_that_sent_the_ranks_apart(tmp_path):
+    program = read(
+        tmp_path,
+        """\
+        dist.init_process_group("gloo")
+        model = DDP(nn.Linear(4, 1))
+        for batch in DataLoader(data, sampler=DistributedSampler(data)):
+            loss = model(batch).mean()
+            if loss.item() > 2:
+                dist.all_reduce(loss)
+            dist.barrier()
+        """,
+        head="from torch import distributed as dist, nn\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+        "from torch.utils.data import DataLoader, DistributedSampler\n",
+    )
+    path = str(tmp_path / "train.py")
+    lone = Collective(place=at(9, path), rank=0, order=1, op="all_reduce", time=3.0)
+    other = Collective(place=at(10, path), rank=1, order=1, op="barrier", time=3.0)
+    run = observed(lone, other, *stops(lone, other)).changed(predicted=(program,))
+    (found,) = registry.load("hang").observe(run)
+    assert [(label.place.line, label.text) for label in found.places] == [
+        (10, "rank 1 waits in barrier"),
+        (8, "rank 0 goes on to line 9 after this test, which each rank's own data decides"),
+    ]
+
+
 def test_ranks_that_wait_for_ranks_that_were_not_started_have_not_gone_apart():
     meeting = Collective(place=at(18), rank=0, op="init_process_group")
     stopped = Blocked(place=at(18), rank=0, inside=meeting, seconds=3.2)
@@ -404,11 +470,32 @@ def test_the_first_cause_is_reported_and_its_echoes_are_not():
     assert found.place == at(21)
 
 
-@pytest.mark.parametrize(
-    "field", [{"ours": True}, {"caused_by_peer": True}, {"missing": "data.csv"}, {"after_cut": True}]
-)
+@pytest.mark.parametrize("field", [{"ours": True}, {"after_cut": True}])
 def test_what_is_not_the_scripts_own_failure_is_not_reported(field):
     assert not faults("rank-failure", Raised(place=at(21), rank=1, type="E", message="m", **field), wrapped())
+
+
+def test_what_a_script_lacks_to_begin_with_is_no_failure_of_a_rank():
+    raised = Raised(place=at(21), rank=1, type="FileNotFoundError", message="part.pt", missing="part.pt")
+    assert not faults("rank-failure", raised, wrapped())
+    (found,) = faults("rank-failure", raised, wrapped(), wrapped().with_(rank=1))
+    assert found.message == "rank 1 raised FileNotFoundError: part.pt"
+
+
+def test_exceptions_that_only_tell_of_each_other_are_told_when_no_rank_came_to_another_end():
+    echoes = [
+        Raised(place=at(20 + rank), rank=rank, type="RuntimeError", message="m", caused_by_peer=True, time=2.0 - rank)
+        for rank in (0, 1)
+    ]
+    (found,) = faults("rank-failure", *echoes, *ended("exception"), wrapped())
+    assert found.place == at(21), "the earliest"
+    (echo, _), ends = echoes, ended("exception")
+    assert not faults("rank-failure", echo, *ends, wrapped()), "rank 1's exception is another finding's evidence"
+    for how in ("exit", "killed"):
+        assert not faults("rank-failure", echo, ends[0], ended(how)[1], wrapped())
+    lone = Collective(place=at(18), rank=1, op="all_reduce")
+    waits = Blocked(place=at(18), rank=1, inside=lone, seconds=2.0)
+    assert not faults("rank-failure", echo, waits, ends[0], ended("natural")[1], wrapped())
 
 
 def row(name="conv.weight", shape=(8, 4, 1, 1), **fields):

@@ -1,13 +1,31 @@
 """A deadlock that a run came to and that no other finding accounts for."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Blocked, Collective, Ended, Raised
+from ddpdoctor.condition import Literal, literals
+from ddpdoctor.divergence import first_difference, missing_from
+from ddpdoctor.events import Blocked, Collective, Ended, Event, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed
+from ddpdoctor.join import same_calls
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
-from ddpdoctor.value import Ref
+from ddpdoctor.value import Group
+
+DECIDES = {"rank": "which rank it is", "data": "each rank's own data"}
+"""What can decide a test differently on two ranks, by the kind of the test."""
+
+
+class Apart(NamedTuple):
+    """Where the ranks went apart: the collective that a rank called there and another one did not (yet), the ranks that
+    are missing from it, and what one of those called in its place.
+    """
+
+    at: Event
+    called: Collective
+    missing: tuple[int, ...]
+    instead: Collective | None = None
 
 
 def ranks_wait_for_each_other(run: Observed) -> Iterator[Fault]:
@@ -17,22 +35,21 @@ def ranks_wait_for_each_other(run: Observed) -> Iterator[Fault]:
         return
     if run.world_size_asked_for() > len(run.ranks):  # they wait for ranks that were not started, as the layer says
         return
-    first = _apart(run) or next(event for event in blocked if event.inside is not None)
-    labels = tuple(
+    apart = _apart(run)
+    labels = [
         Label(place=event.place, text=f"rank {event.rank} {_doing(event)}")
         for event in blocked
-        if event.place != first.place
-    )
+        if event.place != apart.at.place
+    ]
     ended = [event for event in run.of(Ended) if event.rank is not None and event.how in ("natural", "exit")]
     evidence: dict[str, object] = {f"rank {event.rank}": event.place for event in blocked}
     evidence.update({f"rank {event.rank}": f"ended ({event.how})" for event in ended})
-    waiting = [event for event in blocked if event.inside is not None]
-    seconds = max(event.seconds for event in waiting)
+    seconds = max(event.seconds for event in blocked if event.inside is not None)
     yield Fault(
-        place=first.place,
-        message=_message(run, first),
-        places=labels,
-        event=first,
+        place=apart.at.place,
+        message=_message(run, apart),
+        places=(*labels, *_tests(run, apart)),
+        event=apart.at,
         verdict=confirmed(f"no rank made progress for {seconds:.1f} s", *blocked, **evidence),
     )
 
@@ -42,45 +59,63 @@ def _failed(run: Observed) -> bool:
     return any(not event.caused_by_peer for event in run.of(Raised))
 
 
-def _apart(run: Observed) -> Collective | Blocked | None:
-    """Return where the first rank did something else than the others: the first difference of their collectives."""
-    sequences = {rank: run.on(rank, Collective) for rank in run.ranks}
-    longest = max(map(len, sequences.values()), default=0)
-    for i in range(longest):
-        here = {rank: sequence[i] for rank, sequence in sequences.items() if i < len(sequence)}
-        if len(here) < len(sequences):
-            return next(iter(here.values()))
-        if len({(event.op, event.shapes, event.dtype, _group(event)) for event in here.values()}) > 1:
-            user = [event for event in here.values() if event.origin == "user"]
-            return (user or list(here.values()))[0]
-    return None
-
-
-def _message(run: Observed, first: Collective | Blocked) -> str:
-    op = _words(first if isinstance(first, Collective) else first.inside)
-    missing = [event for event in run.of(Blocked) if event.rank != first.rank]
-    gone = [
-        event for event in run.of(Ended) if event.rank not in (None, first.rank) and event.how in ("natural", "exit")
+def _apart(run: Observed) -> Apart:
+    """Return the first difference of the ranks' collectives; without one, the collective that not all came to."""
+    differ = first_difference([run.on(rank, Collective) for rank in run.ranks])
+    if differ is not None:
+        called, instead = sorted(differ, key=lambda event: event.origin != "user")
+        return Apart(called, called, () if instead.rank is None else (instead.rank,), instead)
+    waiting = [
+        Apart(event, event.inside, missing_from(event.inside, run.ranks, run.of(Collective)))
+        for event in run.of(Blocked)
+        if event.inside is not None
     ]
-    if missing:
-        other = missing[0]
-        return f"rank {first.rank} waits in {op} here; rank {other.rank} {_doing(other)} at {_where(other.place)}"
+    return min(waiting, key=lambda each: (not each.missing, each.called.origin != "user", each.called.time))
+
+
+def _message(run: Observed, apart: Apart) -> str:
+    rank = apart.at.rank
+    waits = f"rank {rank} waits in {_words(apart.called)} here"
+    blocked = sorted(
+        (event for event in run.of(Blocked) if event.rank != rank), key=lambda event: event.rank not in apart.missing
+    )
+    ends = [event for event in run.of(Ended) if event.rank not in (None, rank) and event.how in ("natural", "exit")]
+    gone = sorted(ends, key=lambda event: event.rank not in apart.missing)
+    if blocked and not (gone and gone[0].rank in apart.missing and blocked[0].rank not in apart.missing):
+        other = blocked[0]
+        return f"{waits}; rank {other.rank} {_doing(other)} at {_where(other.place)}"
     if gone:
-        return f"rank {first.rank} waits in {op} here; rank {gone[0].rank} has ended"
-    return f"rank {first.rank} waits in {op} here, and no other rank calls it"
+        return f"{waits}; rank {gone[0].rank} has ended"
+    return f"{waits}, and no other rank calls it"
 
 
-def _group(event: Collective) -> object:
-    """Return what tells the group of a collective from others: where it was made, and as which one there."""
-    return (event.group.place.spot(), event.group.n) if isinstance(event.group, Ref) else None
+def _tests(run: Observed, apart: Apart) -> Iterator[Label]:
+    """Yield the tests in the source under which only one of the two that went apart does what it did."""
+    seen = [apart.at] if apart.instead is None else [apart.at, apart.instead]
+    conditions = [(event, _condition(run, event)) for event in seen]
+    for event, condition in conditions:
+        others = frozenset[Literal]().union(*(other for theirs, other in conditions if theirs is not event))
+        for literal in sorted(literals(condition - others), key=lambda literal: literal.atom.line):
+            files = {place.file for place in (event.place, *event.stack)}
+            if literal.atom.kind in DECIDES and literal.atom.line and len(files) == 1:
+                yield Label(
+                    place=Place(event.place.file, literal.atom.line),
+                    text=f"rank {event.rank} goes on to line {event.place.line} after this test, "
+                    f"which {DECIDES[literal.atom.kind]} decides",
+                )
 
 
-def _words(event: Collective | None) -> str:
+def _condition(run: Observed, event: Event) -> frozenset[Literal]:
+    """Return under what condition the source has an event happen where it was seen."""
+    here = [each for program in run.predicted for each in program if each.place.covers(event.place)]
+    exact = [each for each in here if same_calls(each.stack, event.stack)] or here
+    return frozenset[Literal].intersection(*(each.when for each in exact)) if exact else frozenset()
+
+
+def _words(event: Collective) -> str:
     """Name a collective, with its group where that is not the default one."""
-    if event is None:
-        return "a collective"
-    if isinstance(event.group, Ref):
-        return f"{event.op} of group {event.group.n} (made in line {event.group.place.line})"
+    if isinstance(event.group, Group):
+        return f"{event.op} of {event.group.text()}"
     return event.op
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ddpdoctor.divergence import Difference, first_difference
 from ddpdoctor.events import Collective
 
 ALL_WAIT_SECONDS = 3.0
@@ -17,12 +18,6 @@ OUTSIDE_SECONDS = 9.0
 NATIVE_SECONDS = 10.0
 """On GPUs a waiting rank may burn CPU and its collectives may be in flight, so only the lack of progress counts."""
 
-POINT_TO_POINT = frozenset({"send", "recv", "isend", "irecv", "recv_anysource", "batch_isend_irecv"})
-"""Operations that two ranks make of each other: their order differs between ranks by nature."""
-
-SAME_SHAPES = frozenset({"all_reduce", "allreduce", "broadcast", "reduce"})
-"""Collectives that need tensors of one shape on every rank."""
-
 
 class RankView(NamedTuple):
     """What is known of a rank at one moment.
@@ -36,13 +31,6 @@ class RankView(NamedTuple):
     inside: Collective | None
     still: float
     issued: Sequence[Collective] = ()
-
-
-class Difference(NamedTuple):
-    """The first place where two ranks' collectives of one group differ."""
-
-    first: Collective
-    second: Collective
 
 
 def deadlocked(ranks: Sequence[RankView], *, others_still: float, native: bool = False) -> bool:
@@ -67,31 +55,5 @@ def deadlocked(ranks: Sequence[RankView], *, others_still: float, native: bool =
 
 
 def difference(ranks: Iterable[RankView]) -> Difference | None:
-    """Return the first difference between two ranks' collectives of the same group, the earliest in time."""
-    found: list[Difference] = []
-    by_group: dict[str, list[list[Collective]]] = {}
-    for rank in ranks:
-        groups: dict[str, list[Collective]] = {}
-        for collective in rank.issued:
-            if collective.op not in POINT_TO_POINT:
-                groups.setdefault(_group(collective), []).append(collective)
-        for group, sequence in groups.items():
-            by_group.setdefault(group, []).append(sequence)
-    for first, *rest in by_group.values():
-        for other in rest:
-            pair = next((pair for pair in zip(first, other, strict=False) if not _match(*pair)), None)
-            if pair is not None:
-                found.append(Difference(*pair))
-    return min(found, key=lambda pair: min(pair.first.time, pair.second.time), default=None)
-
-
-def _group(collective: Collective) -> str:
-    return "" if collective.group is None else collective.group.text()
-
-
-def _match(first: Collective, second: Collective) -> bool:
-    if first.op != second.op:
-        return False
-    if first.op not in SAME_SHAPES:
-        return True
-    return (first.shapes, first.dtype) == (second.shapes, second.dtype)
+    """Return the first difference between two ranks' collectives of the same group."""
+    return first_difference(rank.issued for rank in ranks)

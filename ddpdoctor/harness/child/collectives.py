@@ -61,15 +61,14 @@ class CollectiveLog:
         self.by_reducer = 0
         self._recorder = recorder
         self._frames = frames
-        self._sequences: Counter[str] = Counter()
+        self._sequences: Counter[object] = Counter()
         self._pending: deque[_Pending] = deque()
 
     def begin(self, operation: str, tensors: Sequence[Any], group: Value | None, frame: FrameType | None = None) -> int:
         """Write a collective that is being issued and return its order."""
         caller = self._caller(frame or sys._getframe(1))
-        key = "" if group is None else group.text()
-        sequence = self._sequences[key]
-        self._sequences[key] += 1
+        sequence = self._sequences[group]
+        self._sequences[group] += 1
         self.issued += 1
         self.by_reducer += caller.origin == "reducer"
         return self._recorder.write(
@@ -81,6 +80,10 @@ class CollectiveLog:
             shapes=tuple(tuple(tensor.shape) for tensor in tensors),
             dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
         )
+
+    def begin_anew(self) -> None:
+        """Take note that all groups are gone: the ones that come count from 0."""
+        self._sequences.clear()
 
     def under_way(self, order: int, work: Any) -> None:
         """Take note of the work that completes when a collective has."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ddpdoctor.harness.child.frames import UserFrames
 from ddpdoctor.harness.child.recorder import Recorder
+from ddpdoctor.place import Place
 from ddpdoctor.value import Constant, Ref, Unknown, Value
 
 
@@ -35,12 +36,21 @@ class Objects:
         if known is not None:
             return known
         place, stack = self._frames.here(_outside_constructor(thing, frame or sys._getframe(1)))
+        n = self._count(place, stack)
         process = self._recorder.process
-        n = self._made[process, place, stack]
-        self._made[process, place, stack] += 1
         ref = Ref(type=kind or self.type_name(type(thing)), place=place, stack=stack, process=process, n=n)
         self._known[id(thing)] = _Known(self._hold(thing), ref)
         return ref
+
+    def made_elsewhere(self) -> None:
+        """Count an object that the call here makes for other ranks only: the next one is the same number on all."""
+        self._count(*self._frames.here(sys._getframe(1)))
+
+    def _count(self, place: Place, stack: tuple[Place, ...]) -> int:
+        """Return how many objects were made here before, and count one more."""
+        key = (self._recorder.process, place, stack)
+        self._made[key] += 1
+        return self._made[key] - 1
 
     def _hold(self, thing: object) -> Any:
         key, known = id(thing), self._known

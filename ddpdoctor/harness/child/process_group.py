@@ -8,7 +8,7 @@ from ddpdoctor.events import MEETING, GroupDestroyed, GroupInit
 from ddpdoctor.harness.child import collectives, group_wrapper
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
-from ddpdoctor.value import Constant, Value
+from ddpdoctor.value import Constant, Group, Value
 
 
 def install(observer: Observer, torch: ModuleType) -> None:
@@ -91,6 +91,7 @@ class Groups:
                 return self._observer.trial.destroyed(whole=whole)
             if whole and self._c10d.is_initialized():
                 self._observer.recorder.write(GroupDestroyed)
+                self._observer.collectives.begin_anew()
             return through(original, *args, **kwargs)
 
         return destroy_process_group
@@ -101,7 +102,9 @@ class Groups:
         def new_group(*args: Any, **kwargs: Any) -> Any:
             group = through(original, *args, **kwargs)
             if isinstance(group, self._c10d.ProcessGroup):
-                self._watch(group, self._observer.objects.made(group))
+                self._watch(group, self._known(group))
+            else:
+                self._observer.objects.made_elsewhere()
             return group
 
         return new_group
@@ -111,11 +114,18 @@ class Groups:
 
         def monitored_barrier(*args: Any, **kwargs: Any) -> Any:
             group = args[0] if args else kwargs.get("group")
-            own = None if group in (None, self._c10d.GroupMember.WORLD) else self._observer.objects.value(group)
-            self._observer.collectives.begin("monitored_barrier", [], own)
+            whole = group in (None, self._c10d.GroupMember.WORLD)
+            if whole or self._observer.objects.ref(group) is not None:
+                self._observer.collectives.begin("monitored_barrier", [], None if whole else self._known(group))
             return through(original, *args, **kwargs)
 
         return monitored_barrier
+
+    def _known(self, group: Any) -> Group:
+        """Return what events carry for a further group, which this process is a member of."""
+        ref = self._observer.objects.made(group)
+        name, ranks = self._c10d._get_process_group_name(group), self._c10d.get_process_group_ranks(group)
+        return Group(**ref.__dict__, name=str(name), ranks=tuple(ranks))
 
     def _watch(self, group: Any, value: Value | None) -> None:
         log = self._observer.collectives
