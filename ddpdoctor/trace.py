@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Event, GroupInit
+from ddpdoctor.events import Event, GroupInit, ModelWrapped, Raised
 from ddpdoctor.value import Constant
 
 E = TypeVar("E", bound=Event)
@@ -112,6 +112,13 @@ class Observed(Trace):
     def by_rank(self, kind: type[E]) -> dict[int, tuple[E, ...]]:
         """Return the events of a kind for each rank that was started."""
         return {rank: self.on(rank, kind) for rank in self.ranks}
+
+    def lacked(self, raised: Raised) -> bool:
+        """Whether a rank failed because the script was not given a module, a file or an argument that it begins with.
+
+        Once the rank has wrapped a model, what it misses is a failure of the training's.
+        """
+        return raised.missing is not None and not any(event.rank == raised.rank for event in self.of(ModelWrapped))
 
     def world_size_asked_for(self) -> int:
         """Return the largest world size that a rank of the script asked ``init_process_group`` for, or 0."""

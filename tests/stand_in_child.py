@@ -128,6 +128,7 @@ def main():
             line,
             type=f"{type(error).__module__}.{type(error).__name__}",
             message=str(error),
+            foreign=str(error),
             caused_by_peer="closed by peer" in str(error),
             missing=None if missing is None else str(missing),
         )

@@ -1,5 +1,6 @@
 """Whose fault an exception is, and what the script was missing."""
 
+import asyncio
 import os
 import types
 
@@ -21,6 +22,7 @@ def raise_in(tmp_path):
     path = tmp_path / "train.py"
     frames = UserFrames(str(tmp_path), str(path))
     recorder = Recorder(str(tmp_path), 0.0, frames)
+    raised = []
 
     def execute(text, *, spent=False, usage_error=None, **names):
         failures = Failures(recorder, frames, types.SimpleNamespace(spent=spent))
@@ -31,8 +33,10 @@ def raise_in(tmp_path):
             failures.raised(error)
             failures.raised(error)  # as it goes on
         with open(events_path(str(tmp_path), os.getpid()), encoding="utf-8") as file:
-            (event,) = map(codec.loads, file)
-        return event
+            written = list(map(codec.loads, file))
+        raised.append(written[-1])
+        assert len(written) == len(raised)
+        return written[-1]
 
     return execute
 
@@ -63,10 +67,20 @@ def test_an_exception_after_the_training_was_cut_says_so(raise_in):
     assert raise_in("1 / 0\n", spent=True).after_cut
 
 
+def function_of(module, text):
+    """The function ``call`` of a module of that name that is not the script's."""
+    names = {"__name__": module}
+    exec(compile(f"def call(message):\n    {text}\n", f"/installed/{module}.py", "exec"), names)  # noqa: S102
+    return names["call"]
+
+
+GONE = "[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234"
+
+
 @pytest.mark.parametrize(
     "message",
     [
-        "[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234",
+        GONE,
         "[pair.cc:545] Read error [127.0.0.1]:41088: Connection reset by peer. This is typically caused by",
         "Rank 1 successfully reached monitoredBarrier, but received errors: ... Socket closed",
         "[gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete",
@@ -75,12 +89,59 @@ def test_an_exception_after_the_training_was_cut_says_so(raise_in):
     ],
 )
 def test_an_exception_that_only_says_that_a_peer_is_gone(raise_in, message):
-    assert raise_in("raise RuntimeError(message)\n", message=message).caused_by_peer
+    of_torch = function_of("torch.distributed", "raise RuntimeError(message)")
+    event = raise_in("call(message)\n", message=message, call=of_torch)
+    assert event.caused_by_peer
+    assert event.foreign == message
+    event = raise_in("raise RuntimeError(message)\n", message=message)
+    assert not event.caused_by_peer, "the script's own words, like any other"
+    assert event.foreign is None
+
+
+def test_a_work_that_the_script_waits_for_says_that_a_peer_is_gone(raise_in):
+    """C++ has no frames: the innermost one is the script's, which raises nothing there by itself."""
+    loop = asyncio.new_event_loop()
+    work = asyncio.Future(loop=loop)  # written in C
+    work.set_exception(RuntimeError(GONE))
+    loop.close()
+    event = raise_in("work.result()\n", work=work)
+    assert event.caused_by_peer
+    assert event.place.line == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "echo"),
+    [
+        ("try:\n    call(message)\nexcept RuntimeError as error:\n    raise ValueError('lost') from error\n", True),
+        ("try:\n    call(message)\nexcept RuntimeError:\n    raise ValueError('lost')\n", True),
+        ("try:\n    call(message)\nexcept RuntimeError:\n    raise\n", True),
+        ("try:\n    call(message)\nexcept RuntimeError:\n    raise ValueError('bad') from None\n", False),
+        ("import os\nreading, writing = os.pipe()\nos.close(reading)\nos.write(writing, b'.')\n", False),
+    ],
+)
+def test_an_exception_that_the_script_makes_of_another(raise_in, text, echo):
+    """The last one is a pipe of the script's own, to a program that it had started."""
+    event = raise_in(text, message=GONE, call=function_of("torch.distributed", "raise RuntimeError(message)"))
+    assert event.caused_by_peer is echo
+
+
+def test_a_librarys_exception_is_told_from_the_scripts_own(raise_in):
+    message = "HTTPSConnectionPool: Max retries exceeded with url: /model"
+    of_library = function_of("requests.adapters", "raise ConnectionError(message)")
+    assert raise_in("call(message)\n", message=message, call=of_library).foreign == message
+    assert raise_in("raise RuntimeError(message)\n", message=message).foreign is None
+    assert raise_in("int(message)\n", message=message).foreign is None
 
 
 def test_a_started_processs_exception_passed_on(raise_in):
-    text = "class ProcessRaisedException(Exception):\n    pass\nraise ProcessRaisedException('-- Process 1 …')\n"
-    assert raise_in(text).caused_by_peer
+    class ProcessRaisedException(Exception):
+        pass
+
+    text = "raise kind('-- Process 1 …')\n"
+    assert not raise_in(text, kind=ProcessRaisedException).caused_by_peer, "a class of the script's own"
+    ProcessRaisedException.__module__ = "torch.multiprocessing.spawn"
+    ProcessRaisedException.__qualname__ = "ProcessRaisedException"
+    assert raise_in(text, kind=ProcessRaisedException).caused_by_peer
 
 
 @pytest.mark.parametrize(

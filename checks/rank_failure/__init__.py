@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Ended, ModelWrapped, Raised
+from ddpdoctor.events import Blocked, Ended, ModelWrapped, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed
 from ddpdoctor.trace import Observed
 
 
 def rank_raised(run: Observed) -> Iterator[Fault]:
     """Report the first exception that is the script's own; what the other ranks met afterwards is not reported."""
-    own = [event for event in run.of(Raised) if not event.ours and not event.caused_by_peer and event.missing is None]
-    if not own or own[0].after_cut or not _trains(run):
+    own = [event for event in run.of(Raised) if not event.caused_by_peer] or _echoes_of_nothing(run)
+    own = [event for event in own if not event.ours and not run.lacked(event)]
+    if not own or not _trains(run):
         return
     first = min(own, key=lambda event: event.time)
+    if first.after_cut:
+        return
     ranks = sorted({event.rank for event in own if event.rank is not None and event.place == first.place})
     who = (
         "every rank"
@@ -37,6 +40,18 @@ def rank_raised(run: Observed) -> Iterator[Fault]:
             others={f"rank {event.rank}": event.how for event in run.of(Ended) if event.rank not in (*ranks, None)},
         ),
     )
+
+
+def _echoes_of_nothing(run: Observed) -> list[Raised]:
+    """Return the exceptions that tell of other ranks' ends, where no rank came to any other end.
+
+    A rank that waits, left, was killed, or whose exception is accounted for already, is what the others tell of.
+    """
+    echoes = [event for event in run.of(Raised) if event.caused_by_peer]
+    told = {event.rank for event in echoes}
+    if run.of(Blocked) or any(event.how != "natural" and event.rank not in told for event in run.of(Ended)):
+        return []
+    return echoes
 
 
 def _trains(run: Observed) -> bool:

@@ -9,6 +9,7 @@ from ddpdoctor.events import (
     Blocked,
     Collective,
     Ended,
+    Event,
     Forward,
     GradientsSeen,
     GroupInit,
@@ -77,9 +78,15 @@ def _training_was_seen(run: Run) -> bool:
     if run.out_of_memory or run.ending.how == "timeout" or _ranks_missing(run):
         return False
     cause = first_cause(run.trace)
-    if cause is not None and (cause.ours or _wants_something(run, cause)):
+    if cause is not None and (cause.ours or run.trace.lacked(cause)):
         return False
-    return any(run.trace.of(kind) for kind in TRAINING)
+    shown = [event for event in run.trace if isinstance(event, TRAINING)]
+    return bool(shown) if cause is None else not all(map(_only_meets, shown))
+
+
+def _only_meets(event: Event) -> bool:
+    """Whether an event is of the ranks' meeting alone: a script that fails then has shown no training."""
+    return isinstance(event, GroupInit) or (isinstance(event, Collective) and event.op == MEETING)
 
 
 def _ranks_missing(run: Run) -> int | None:
@@ -87,11 +94,6 @@ def _ranks_missing(run: Run) -> int | None:
     waits = any(event.inside is not None and event.inside.op == MEETING for event in run.trace.of(Blocked))
     wanted = run.trace.world_size_asked_for()
     return wanted if waits and wanted > len(run.trace.ranks) else None
-
-
-def _wants_something(run: Run, cause: Raised) -> bool:
-    """Whether a rank ended because the script was not given a module, a file or an argument."""
-    return cause.missing is not None and not any(event.rank == cause.rank for event in run.trace.of(ModelWrapped))
 
 
 def _why_not(run: Run, layer: str) -> tuple[str, str]:
@@ -107,7 +109,7 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
         if did is not None:
             return "not-run", f"the script {did} ({reasons.where(cause.place, plan)})"
         return "failed", f"a fault of ddpdoctor's own while it watched the script: {reasons.exception(cause)}"
-    if cause is not None and _wants_something(run, cause):
+    if cause is not None and trace.lacked(cause):
         return "not-run", reasons.missing(cause, plan)
     if run.ending.how == "timeout":
         return "not-run", _timed_out(run)
@@ -131,7 +133,9 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
 def _what_was_to_come(layer: str, trace: Observed) -> str:
     if trace.of(ModelWrapped):
         return "takes a training step"
-    return "wraps a model in DistributedDataParallel" if layer == MODEL else "sets up distributed training"
+    if layer == MODEL:
+        return "wraps a model in DistributedDataParallel"
+    return "comes to its training" if trace.of(GroupInit) else "sets up distributed training"
 
 
 def _timed_out(run: Run) -> str:

@@ -28,7 +28,7 @@ CONTAINED = (
         "wants the network, which the run does not have",
     ),
 )
-"""What goes wrong only because the run is contained: by the exception's text."""
+"""What goes wrong only because the run is contained: by the text of what a library or the system raised."""
 
 REFUSED_BY_COPY = re.compile(r"\[Errno (?:1|13)\]")
 """The exceptions of a script that writes outside its copy, or to what is only linked there: EPERM, EACCES."""
@@ -79,11 +79,14 @@ def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
 
     ``directory`` is the working directory.
     """
+    said = raised.foreign
+    if said is None:
+        return None
     for pattern, did in CONTAINED:
-        if pattern.search(raised.message):
+        if pattern.search(said):
             return did
-    if by_copy and raised.type.endswith(("PermissionError", "OSError")) and REFUSED_BY_COPY.search(raised.message):
-        named = PATH_IN_MESSAGE.search(raised.message)
+    if by_copy and raised.type.endswith(("PermissionError", "OSError")) and REFUSED_BY_COPY.search(said):
+        named = PATH_IN_MESSAGE.search(said)
         if named and _user_may_write(os.path.join(directory, named[1])):
             return f"writes to {named[1]}, which the copy that it runs in does not allow"
     return None

@@ -1,7 +1,6 @@
 """Writes down exceptions that leave the user's code, and whose fault each is."""
 
 import os
-import re
 import sys
 import traceback as tracebacks
 from typing import Protocol
@@ -9,19 +8,9 @@ from typing import Protocol
 from ddpdoctor.events import Raised
 from ddpdoctor.harness.child.frames import OURS, UserFrames
 from ddpdoctor.harness.child.passing import passes_on
+from ddpdoctor.harness.child.raisers import foreign_cause, says_that_a_peer_is_gone, type_name
 from ddpdoctor.harness.child.recorder import Recorder
 from ddpdoctor.place import Place
-
-PEER_GONE = re.compile(
-    r"[Cc]onnection closed by peer|[Cc]onnection reset by peer|[Bb]roken pipe|[Ss]ocket closed|"
-    r"[Cc]onnection was likely closed|closed the connection|Timed out waiting \d+ms for \w+ operation|"
-    r"Application timeout caused pair closure|remote process has exited|NCCL .*remote error|"
-    r"wait timeout after|Read error .*(peer|reset)|writev .*(peer|reset|pipe)",
-)
-"""How gloo, the TCP store and NCCL say that another rank is gone."""
-
-PEER_TYPES = frozenset({"ProcessRaisedException", "ProcessExitedException", "BrokenBarrierError"})
-"""Exceptions that only pass on that a started process has failed."""
 
 LONGEST_MESSAGE = 4000
 
@@ -56,13 +45,15 @@ class Failures:
         if error is self._seen:
             return
         self._seen = error
+        foreign = foreign_cause(error, self._frames)
         self._recorder.write(
             Raised,
             at=self._at(error),
-            type=_name(error),
+            type=type_name(error),
             message=self._message(error),
             ours=is_ours(error),
-            caused_by_peer=type(error).__name__ in PEER_TYPES or PEER_GONE.search(str(error)) is not None,
+            caused_by_peer=says_that_a_peer_is_gone(error, self._frames),
+            foreign=None if foreign is None else str(foreign)[:LONGEST_MESSAGE],
             missing=self._missing(error),
             after_cut=self._budget.spent,
         )
@@ -88,13 +79,6 @@ class Failures:
         if isinstance(error, SystemExit):
             return self.usage_error
         return None
-
-
-def _name(error: BaseException) -> str:
-    kind = type(error)
-    return (
-        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
-    )
 
 
 def is_ours(error: BaseException) -> bool:
