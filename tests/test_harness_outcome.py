@@ -87,14 +87,74 @@ def test_an_exception_at_import_is_no_finding_of_the_run(harness: "Harness") -> 
     assert said["model"][1].endswith("before it wraps a model in DistributedDataParallel")  # type: ignore[union-attr]
 
 
-def test_an_exception_between_init_and_wrap_is_the_probes_business(harness: "Harness") -> None:
-    said = reasons(harness, "child.say('GroupInit')\nraise ValueError('sampler and shuffle')\n")
+def test_an_exception_of_a_loader_before_the_wrap_is_the_probes_business(harness: "Harness") -> None:
+    said = reasons(
+        harness,
+        """\
+        from ddpdoctor.place import Place
+        from ddpdoctor.value import Ref
+        child.say('GroupInit')
+        child.say('LoaderBuilt', loader=Ref(type='torch.utils.data.DataLoader', place=Place('train.py', 4)))
+        raise ValueError('sampler and shuffle')
+        """,
+    )
     assert said["probe"] == ("checked", None)
     assert said["model"] == (
         "not-run",
-        "train.py raises ValueError: sampler and shuffle (train.py:2) before it wraps a model in "
+        "train.py raises ValueError: sampler and shuffle (train.py:5) before it wraps a model in "
         "DistributedDataParallel",
     )
+
+
+def test_a_script_that_fails_when_its_ranks_have_met_shows_no_training(harness: "Harness") -> None:
+    script = "child.say('GroupInit')\nchild.collective('init_process_group')\nraise ValueError('RANK expected')\n"
+    assert reasons(harness, script)["probe"] == (
+        "not-run",
+        "train.py raises ValueError: RANK expected (train.py:3) before it comes to its training",
+    )
+    assert reasons(harness, "child.say('GroupInit')\n")["probe"] == ("checked", None)
+
+
+def test_words_of_the_scripts_own_are_no_fault_of_the_containments(harness: "Harness") -> None:
+    script = """\
+        child.wrap()
+        child.say("Raised", type="RuntimeError", message="Max retries exceeded while sampling a batch")
+        child.say("Ended", how="exception", status=1)
+        import os
+        os._exit(1)
+        """
+    assert reasons(harness, script)["probe"] == ("checked", None)
+    assert harness.last is not None and harness.last.trace is not None
+    assert not any(event.ours for event in harness.last.trace.of(Raised))
+
+
+@pytest.mark.parametrize("error", [ValueError("a report\n of the guardian's"), AttributeError("'list'"), OSError("no")])
+def test_whatever_breaks_in_the_harness_the_layers_say_so(
+    harness: "Harness", monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    from ddpdoctor.harness import observation
+
+    def breaks(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(observation, "order", breaks)
+    plan = harness.plan("child.wrap()")
+    seen = harness.observe(plan)
+    words = {"ValueError": "ValueError: a report of the guardian's", "AttributeError": "AttributeError: 'list'"}
+    reason = f"a fault of ddpdoctor's own: {words.get(type(error).__name__, 'no')}"
+    assert {(state.state, state.reason) for state in seen.layers.values()} == {("failed", reason)}
+    assert seen.trace is None
+
+
+def test_what_a_script_writes_among_the_events_breaks_nothing(harness: "Harness") -> None:
+    script = """\
+        import os
+        path = os.path.join(child.folder, "events", "77.jsonl")
+        lines = ['{"map": []}', '{"is": "Ended", "map": 3}', '{"is": "GroupInit", "place": 5}', "[" * 9999, "3", "{"]
+        open(path, "w").write("\\n".join(lines) + "\\n")
+        child.wrap()
+        """
+    assert reasons(harness, script)["probe"] == ("checked", None)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +247,9 @@ def test_what_only_the_containment_forbids_is_not_the_scripts_fault(
     states = reasons(harness, f"child.say('GroupInit')\nraise {exception}\n")
     assert states["probe"] == ("not-run", said)
     assert harness.last is not None and harness.last.trace is not None
-    assert all(raised.ours for raised in harness.last.trace.of(Raised))
+    raised = harness.last.trace.of(Raised)
+    assert {event.rank for event in raised} == {0, 1}
+    assert all(event.ours for event in raised)
 
 
 def test_details_say_what_protected_the_files_and_what_was_put_in_the_place_of_what(harness: "Harness") -> None:

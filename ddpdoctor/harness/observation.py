@@ -38,8 +38,10 @@ def available(plan: Plan) -> str | None:
         _check(plan)
         with Guardian(order(plan, only_asking=True)) as guardian:
             _contained(guardian)
-    except (Refused, RuntimeError, OSError) as error:
+    except Refused as error:
         return str(error)
+    except Exception as error:  # whatever goes wrong here, the source's findings are not lost
+        return _own_fault(error)
     return None
 
 
@@ -56,9 +58,16 @@ def observe(plan: Plan, progress: Callable[[str], None]) -> Observation:
         return _run(plan, progress, started)
     except Refused as error:
         state = LayerState(state="not-run", reason=str(error))
-    except (RuntimeError, OSError) as error:
-        state = LayerState(state="failed", reason=f"a fault of ddpdoctor's own: {error}")
+    except Exception as error:  # whatever goes wrong here, the source's findings are not lost
+        state = LayerState(state="failed", reason=_own_fault(error))
     return Observation(trace=None, layers=dict.fromkeys(sorted(plan.layers), state), seconds=time.monotonic() - started)
+
+
+def _own_fault(error: Exception) -> str:
+    """Say what went wrong on our side, in a line: what the machine says of itself needs no type."""
+    said = " ".join(str(error).split())
+    named = said if said and isinstance(error, (OSError, RuntimeError)) else f"{type(error).__name__}: {said}"
+    return f"a fault of ddpdoctor's own: {named}"
 
 
 def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observation:
