@@ -345,10 +345,13 @@ def test_shared_memory_of_a_run_that_was_cut_is_removed(harness: "Harness", cont
         child.say("GroupInit")
         block = shared_memory.SharedMemory(create=True, size=1 << 20)
         block.buf[0] = 1
+        child.say("Warned", text=block.name)
         time.sleep(60)
         """,
         containment=containment,
         style="single",
         timeout=2.0,
     )
-    assert seen.layers["probe"].state == "not-run"  # the fixture looks at /dev/shm
+    assert seen.layers["probe"].state == "not-run"
+    assert seen.trace is not None
+    assert not os.path.exists("/dev/shm/" + seen.trace.of(Warned)[0].text)
