@@ -64,6 +64,28 @@ def test_an_event_stands_at_the_innermost_line_of_the_users(project, recorder):
         assert (event.place.column, event.place.end_column) == (5, 12)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code has lines only")
+@pytest.mark.parametrize(
+    ("encoding", "head", "text"),
+    [
+        ("utf-8", "", "name = 'ééé'; write('ü')\n"),
+        ("utf-8", "# 日本\x0c語\n", "名前 = '日本語'; write(\n    'x')\n"),
+        ("latin-1", "# coding: latin-1\n", "name = 'ééé'; write('ü')\n"),
+        ("utf-8-sig", "", "name = 'ééé'; write('ü')\n"),
+    ],
+)
+def test_columns_are_characters(project, recorder, encoding, head, text):
+    """As the reader and people count them; the interpreter counts bytes of UTF-8."""
+    path = project / "train.py"
+    path.write_bytes((head + text).encode(encoding))
+    write = lambda _: recorder.write(Warned, text="here")  # noqa: E731
+    module(path, path.read_bytes(), write=write)
+    (event,) = written(recorder)
+    lines = text.splitlines()
+    assert event.place.column == lines[0].index("write") + 1
+    assert event.place.end_column == lines[-1].index(")") + 2
+
+
 def test_installed_packages_and_this_one_are_not_the_users(project, frames):
     inside = project / ".venv" / "lib" / "site-packages" / "torch" / "nn.py"
     assert frames.path(str(inside)) is None

@@ -4,6 +4,7 @@ import os
 import sys
 import sysconfig
 import threading
+import tokenize
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
@@ -37,6 +38,7 @@ class UserFrames:
         )
         self._files: dict[str, str | None] = {}
         self._places: dict[tuple[CodeType, int], Place] = {}
+        self._lines: dict[str, list[str]] = {}
         self._nowhere = Place(script, 0)
         self.bottom: FrameType | None = None  # in a forked process: what is around it belongs to the parent
 
@@ -114,4 +116,23 @@ class UserFrames:
         first, last, column, end_column = next(islice(positions(), instruction // 2, None), (None,) * 4)
         if first != line or column is None or end_column is None or last is None:
             return Place(file, line)
-        return Place(file, line, column + 1, last, end_column + 1)
+        return Place(file, line, self._column(file, line, column), last, self._column(file, last, end_column))
+
+    def _column(self, file: str, line: int, offset: int) -> int:
+        """Return the column, from 1 and in characters, of an offset in UTF-8 bytes: in those the interpreter counts."""
+        lines = self._text(file)
+        if line > len(lines):
+            return offset + 1
+        return len(lines[line - 1].encode()[:offset].decode(errors="ignore")) + 1
+
+    def _text(self, file: str) -> list[str]:
+        """Return the lines of a file, and none where bytes and characters are the same."""
+        lines = self._lines.get(file)
+        if lines is None:
+            try:
+                with tokenize.open(file) as opened:
+                    text = opened.read()
+            except (OSError, SyntaxError, ValueError):  # gone meanwhile, or of an encoding that nobody knows
+                text = ""
+            lines = self._lines[file] = [] if text.isascii() else text.split("\n")
+        return lines
