@@ -144,7 +144,7 @@ INDEX: tuple[Row, ...] = (
         summary="BatchNorm layers are trained data-parallel without being converted to SyncBatchNorm",
         severity="note",
         layers=("source", "model", "probe"),
-        triggers=("ModelWrapped",),
+        triggers=("ModelHandedOver", "ModelWrapped"),
         preview=False,
     ),
     Row(

@@ -9,6 +9,7 @@ from ddpdoctor.events import (
     EpochBegun,
     Forward,
     LoaderBuilt,
+    ModelHandedOver,
     ModelWrapped,
     Norm,
     SyncBatchNormConverted,
@@ -35,6 +36,30 @@ def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
             and not _shuffles(trace)
         ):
             yield _fault(event, trained, smallest)
+    for given in trace.of(ModelHandedOver):
+        trained = [norm for norm in given.norms if norm.trained]
+        if trained and (given.hidden or _is_trained(trace, given)):
+            yield _advice(given, trained)
+
+
+def _is_trained(trace: Predicted, event: ModelHandedOver) -> bool:
+    """Whether a backward comes from this model, and not in evaluation mode."""
+    orders = {order for backward in trace.of(Backward) for order in backward.forwards}
+    forwards = [one for one in trace.of(Forward) if one.order in orders and one.training is not False]
+    return any(value == event.model for one in forwards for _, value in alternatives(one.model))
+
+
+def _advice(event: ModelHandedOver, trained: list[Norm]) -> Fault:
+    """Return the fault of a model that a framework wraps: a note, as it decides on how many ranks."""
+    owner = event.framework.rpartition(".")[2]
+    call = "sync_batchnorm=True" if event.hidden else "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before it"
+    return Fault(
+        place=event.made,
+        message=f"{owner} leaves BatchNorm as it is: each rank normalises by its own batch",
+        places=_shown(trained),
+        event=event,
+        fix=Fix(description=f"{call}, if batches are small"),
+    )
 
 
 def _converted_anyhow(trace: Predicted, event: ModelWrapped) -> bool:
@@ -63,18 +88,21 @@ def _shuffles(trace: Predicted) -> bool:
 def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault:
     few = batch is not None and batch < FEW_SAMPLES
     size = f" ({batch} samples a rank and step)" if batch is not None else ""
-    places = tuple(Label(place=norm.place, text=_kind(norm)) for norm in trained[:3] if norm.place is not None)
     return Fault(
         place=event.place,
         message=f"BatchNorm is not converted: each rank normalises by its own batch{size}",
         severity=Severity.WARNING if few else None,
-        places=places,
+        places=_shown(trained),
         about=event.wrapper,
         event=event,
         fix=Fix(
             description="torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before the wrap, if batches are small"
         ),
     )
+
+
+def _shown(trained: list[Norm]) -> tuple[Label, ...]:
+    return tuple(Label(place=norm.place, text=_kind(norm)) for norm in trained[:3] if norm.place is not None)
 
 
 def _kind(norm: Norm) -> str:
@@ -93,6 +121,8 @@ def _smallest_batch(trace: Predicted) -> int | None:
 def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
     """Look at the layers of the model that was wrapped here."""
     wrapped = seen_at(run.of(ModelWrapped), fault.place, fault.about.stack if fault.about else None)
+    if not wrapped and isinstance(fault.event, ModelHandedOver):
+        wrapped = seen_at(run.of(ModelWrapped), fault.event.place)
     if not wrapped:
         return not_reached("no rank wrapped a model here")
     norms = [norm for norm in wrapped[0].norms if norm.trained]
@@ -140,7 +170,7 @@ CHECK = Check(
     summary="BatchNorm layers are trained data-parallel without being converted to SyncBatchNorm",
     severity=Severity.NOTE,
     layers=("source", "model", "probe"),
-    triggers=(ModelWrapped,),
+    triggers=(ModelWrapped, ModelHandedOver),
     predict=norms_reach_the_wrap,
     judge=norms_were_wrapped,
     observe=norms_in_the_model,

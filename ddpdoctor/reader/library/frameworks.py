@@ -2,10 +2,13 @@
 
 import ast
 
-from ddpdoctor.events import FrameworkOwns
-from ddpdoctor.reader.abstract import Abstract, Items, Opaque
+from ddpdoctor.events import FrameworkOwns, ModelHandedOver
+from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.formulas import boolean
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.library.kinds import is_module
+from ddpdoctor.reader.library.norms import unconverted_norms
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 
@@ -76,11 +79,63 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if not isinstance(receiver, Made) or not receiver.path.startswith(("accelerate.", "lightning")) or not call.args:
         return None
+    if receiver.path.startswith("accelerate.") or _is_data_parallel(receiver):
+        for given in call.args:
+            _handed_over(walk, call, receiver, given)
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
 
 
 def _fit(walk: Walk, call: Call) -> Abstract | None:
-    return Opaque("fitted") if isinstance(call.receiver, Made) and "rainer" in call.receiver.path else None
+    receiver = call.receiver
+    if not isinstance(receiver, Made) or "rainer" not in receiver.path:
+        return None
+    model = call.argument("model", 0)
+    if model is not None and receiver.path in LIGHTNING_TRAINERS and _is_data_parallel(receiver):
+        _handed_over(walk, call, receiver, model, hidden=True)
+    return Opaque("fitted")
+
+
+def _handed_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hidden: bool = False) -> None:
+    """Note that a framework wraps a model, with the BatchNorm layers that it leaves as they are."""
+    before = walk.path
+    for when, option in options(model):
+        here = walk.assuming_also(when)
+        if here is not None and isinstance(option, (Made, Object)) and is_module(option):
+            walk.path = here
+            walk.emit(
+                ModelHandedOver,
+                call.node,
+                model=lower(option),
+                framework=receiver.path,
+                made=receiver.ref.place if hidden else walk.place(call.node),
+                norms=tuple(unconverted_norms(walk, option)),
+                hidden=hidden,
+            )
+        walk.path = before
+
+
+LIGHTNING_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
+_COUNTS = ("devices", "gpus", "num_nodes")
+
+
+def _is_data_parallel(trainer: Made) -> bool:
+    """Whether a trainer certainly replicates its model on several ranks, and has no option to convert its BatchNorm."""
+    converts = trainer.kwargs.get("sync_batchnorm")
+    if trainer.open or not (converts is None or is_none(converts) or known(converts, True) is False):
+        return False
+    counts = [_count(trainer.kwargs.get(name)) for name in _COUNTS]
+    ways = [known(trainer.kwargs.get(name), "") for name in ("strategy", "accelerator", "distributed_backend")]
+    if any(isinstance(way, str) and "ddp" in way for way in ways):
+        return counts[0] != 1 or counts[2] not in (None, 1)
+    return "strategy" not in trainer.kwargs and any(count is not None and count > 1 for count in counts)
+
+
+def _count(value: Abstract | None) -> int | None:
+    """Return how many devices or nodes an argument asks for, where it says so."""
+    if isinstance(value, Items):
+        return None if value.open else len(value.items)
+    number = value.value if isinstance(value, Known) else None
+    return int(number) if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()) else None
 
 
 FUNCTIONS = dict.fromkeys((name for name in DUTIES if not name.endswith(".")), _owner)
