@@ -3,7 +3,7 @@
 import pytest
 from child_run import child, line
 
-from ddpdoctor.events import Ended, EnvSet, FrameworkOwns, Raised, Substituted
+from ddpdoctor.events import Ended, EnvSet, Raised, Substituted
 from ddpdoctor.harness.child.launch import started
 
 
@@ -236,14 +236,3 @@ def test_numpys_old_types(tmp_path):
     run = child(tmp_path, "import numpy as np\nassert np.float is float and np.zeros(2, np.bool).dtype == bool\n")
     assert not run.of(Raised), run.output
     assert run.of(Substituted, by="what it stood for")
-
-
-def test_a_framework_that_drives_the_training(tmp_path):
-    lightning = tmp_path / "installed" / "site-packages" / "pytorch_lightning"
-    lightning.mkdir(parents=True)
-    (lightning / "__init__.py").write_text("class Trainer:\n    def __init__(self, **options):\n        pass\n")
-    script = "import pytorch_lightning as pl\npl.Trainer(devices=2)\npl.Trainer()\n"
-    run = child(tmp_path, script, environment={"PYTHONPATH": str(lightning.parent)})
-    owns = run.one(FrameworkOwns)
-    assert (owns.name, line(owns)) == ("Lightning", 2)
-    assert {"group", "sampler", "wrap"} <= owns.duties

@@ -4,7 +4,7 @@ import os
 import sys
 from types import ModuleType
 
-from ddpdoctor.harness.child import absent_modules, arguments, environment, frameworks, old_names, processes, subjects
+from ddpdoctor.harness.child import absent_modules, arguments, environment, old_names, processes, subjects
 from ddpdoctor.harness.child.observer import Observer
 
 PASSIVE = "OMP_WAIT_POLICY"
@@ -21,7 +21,6 @@ def install(observer: Observer) -> None:
     arguments.install(observer)
     absent_modules.install(observer)
     old_names.install(observer)
-    frameworks.install(observer)
     processes.install(observer)
 
     def torch_imported(torch: ModuleType) -> None:
