@@ -443,7 +443,7 @@ class FrameworkOwns(Event):
 
 
 class Warned(Event):
-    """O: PyTorch printed a warning that a check knows how to read."""
+    """O: DDP warned of the strides of gradients, in these words."""
 
     text: str
 
