@@ -13,7 +13,7 @@ class Configuration(Record):
 
     ``select`` is ``None`` for every check. ``fail_on`` is ``None`` for never. ``file`` is the pyproject.toml that it
     was read from (absolute), and ``ignored_there`` maps the checks that this file ignores to the line that says so; it
-    is empty where the command line said which checks to ignore.
+    is empty where the command line said which checks to select or to ignore.
     """
 
     select: frozenset[str] | None = None

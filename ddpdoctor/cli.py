@@ -67,7 +67,10 @@ class ScriptCommand(click.Command):
         try:
             return super().parse_args(ctx, args[:at])
         except click.NoSuchOption as error:
-            raise click.UsageError(f"{error.format_message()} The script's own arguments go after --", ctx) from None
+            hint = "The script's own arguments go after --"
+            if error.option_name == "-m":
+                hint = "To check a module, name the file of the module"
+            raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the pieces of the usage line."""
@@ -85,11 +88,9 @@ def commands() -> None:
 @click.option("--source-only", is_flag=True, help="Only read the source: never run it.")
 @click.option("--run", is_flag=True, help="Insist on the model layer: run to the first optimiser step.")
 @click.option("--probe", is_flag=True, help="Also run two or more ranks for a few steps and two epochs.")
-@click.option("--ranks", type=click.IntRange(2), metavar="N", help="Ranks to run; 2 by default.")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Optimiser steps an epoch; 3 by default.")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for the run; 120 by default."
-)
+@click.option("--ranks", type=int, metavar="N", help="Ranks to run; 2 by default.")
+@click.option("--steps", type=int, metavar="N", help="Optimiser steps an epoch; 3 by default.")
+@click.option("--timeout", type=float, metavar="S", help="Seconds for the run; 120 by default.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", help="The form of the report; text by default."
 )
@@ -111,7 +112,9 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
 
     if output is not None:
         streams.expect_writable(output)
-    request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, os.getcwd(), os.environ)
+    request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, _directory(), os.environ)
+    if output is not None and os.path.realpath(output) in map(os.path.realpath, request.paths):
+        raise MisuseError(f"--output: '{output}' is what is to be checked")
 
     from ddpdoctor import engine, gate, report
     from ddpdoctor.progress import Spoken
@@ -155,6 +158,13 @@ def list_checks() -> None:
     streams.write(catalogue.render(registry.rows(), style_of(sys.stdout, os.environ)))
 
 
+def _directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise MisuseError("the working directory is no longer there") from None
+
+
 def say_own_fault(fault: "OwnFault") -> None:
     """Name an error of our own in a line; with ``DDPDOCTOR_TRACEBACK`` set, show where it came from as well."""
     if os.environ.get("DDPDOCTOR_TRACEBACK"):
@@ -182,3 +192,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         streams.say("interrupted")
         return Status.INTERRUPTED
+    except OSError as error:  # of click's own output, a help text's
+        streams.say(f"the standard output cannot be written: {error.strerror}")
+        return Status.NOT_RUN

@@ -63,14 +63,26 @@ def _holds(folder: str, file: str | None) -> bool:
 
 def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Configuration:
     """Return the configuration with what the command line says put over it."""
-    said: dict[str, Any] = {name: options[name] for name in ("ranks", "steps", "timeout") if options[name] is not None}
+    said: dict[str, Any] = {}
+    for name in ("ranks", "steps", "timeout"):
+        if options[name] is not None:
+            try:
+                said[name] = config.READERS[name](options[name])
+            except ValueError as error:
+                raise MisuseError(f"--{name} must be {error}, not {options[name]}") from None
     for name in ("select", "ignore"):
         given = names.split(options[name])
         for check in given:
             if check not in registry.names():
                 raise MisuseError(f"--{name}: {names.unknown('check', check, registry.names())}")
+        if options[name] and not given:
+            raise MisuseError(f"--{name} names no check")
         if given:
             said[name] = frozenset(given)
+    if "select" in said:
+        said.setdefault("ignore", configuration.ignore - said["select"])
+        if not said["select"] - said["ignore"]:
+            raise MisuseError("--select and --ignore leave no check")
     if "ignore" in said:
         said["ignored_there"] = {}
     if options["fail_on"] is not None:

@@ -54,6 +54,8 @@ def expect_writable(file: str) -> None:
 
     Raises MisuseError.
     """
+    if not file or file == "-":
+        raise MisuseError("--output needs the name of a file; without it the report goes to the standard output")
     folder = os.path.dirname(file) or "."
     if not os.path.isdir(folder):
         raise MisuseError(f"--output: there is no folder '{folder}'")

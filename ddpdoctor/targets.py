@@ -37,6 +37,7 @@ def choose(paths: Iterable[str], directory: str) -> Chosen:
     folders = False
     for path in given:
         full = os.path.abspath(os.path.join(directory, path))
+        _expect_reachable(full, path)
         if os.path.isdir(full):
             folders = True
             found = tuple(python_files(full))
@@ -50,6 +51,15 @@ def choose(paths: Iterable[str], directory: str) -> Chosen:
         else:
             raise MisuseError(f"'{path}' is not a file" if os.path.exists(full) else f"there is no file '{path}'")
     return Chosen(tuple(files), _only_read(tuple(files), folders=folders))
+
+
+def _expect_reachable(full: str, path: str) -> None:
+    try:
+        os.stat(full)
+    except PermissionError:
+        raise MisuseError(f"'{path}' cannot be read: permission denied") from None
+    except OSError:
+        return  # what is wrong with it is said by its kind
 
 
 def _only_read(files: tuple[str, ...], *, folders: bool) -> str | None:

@@ -49,8 +49,9 @@ def test_a_closed_standard_output_is_one_line(script):
 
 @POSIX
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_full_disk_is_one_line(script):
-    done = shell('"$PY" -m ddpdoctor check --source-only train.py >/dev/full', script.parent)
+@pytest.mark.parametrize("arguments", ["check --source-only train.py", "list", "--help", "--version"])
+def test_a_full_disk_is_one_line(script, arguments):
+    done = shell(f'"$PY" -m ddpdoctor {arguments} >/dev/full', script.parent)
     assert done.returncode == 3
     assert done.stderr == "ddpdoctor: the standard output cannot be written: No space left on device\n"
 

@@ -131,6 +131,15 @@ def test_the_command_line_has_the_last_word(ran, engine, script, rows):
     assert configuration.ignored_there == {}
 
 
+def test_a_check_that_the_command_line_selects_is_not_ignored_by_the_file(ran, engine, script, rows):
+    script.parent.joinpath("pyproject.toml").write_text('[tool.ddpdoctor]\nignore = ["hang", "missing-set-epoch"]\n')
+    ran("check", script, "--select", "hang")
+    configuration = engine.request.configuration
+    assert (configuration.select, configuration.ignore) == ({"hang"}, {"missing-set-epoch"})
+    assert configuration.wants("hang")
+    assert configuration.ignored_there == {}
+
+
 def test_run_false_keeps_a_script_from_being_run_unasked(ran, engine, script):
     script.parent.joinpath("pyproject.toml").write_text("[tool.ddpdoctor]\nrun = false\n")
     ran("check", script)

@@ -171,7 +171,7 @@ class TestTorch:
 
     def test_without_torch_the_words_to_install_it_are_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        assert torch_version.missing() == "torch is not installed beside ddpdoctor: `pip install 'ddpdoctor[torch]'`"
+        assert torch_version.missing() == "torch is not installed beside ddpdoctor: `pip install torch torchvision`"
 
 
 def test_mounts_are_read_with_their_escapes_and_the_topmost_inside_are_found() -> None:

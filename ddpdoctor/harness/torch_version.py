@@ -11,7 +11,7 @@ FLOOR = (2, 6)
 def missing() -> str | None:
     """Return in a line why there is no torch to run with; ``None`` when there is one."""
     if importlib.util.find_spec("torch") is None:
-        return "torch is not installed beside ddpdoctor: `pip install 'ddpdoctor[torch]'`"
+        return "torch is not installed beside ddpdoctor: `pip install torch torchvision`"
     version = installed()
     if version is None:
         return "torch is there but not its version: install it with pip or conda"

@@ -5,13 +5,17 @@ from typing import Any
 
 MAX_ITEMS = 10
 MAX_ENTRIES = 5
-"""So many items are shown in a line, and so many in lines of their own; the JSON report has them all."""
+MAX_TEXT = 300
+"""So many items are shown in a line, so many in lines of their own, and so many characters of a text; the JSON report
+has them all.
+"""
 
 
 def readable(evidence: dict[str, Any]) -> Iterator[str]:
     """Yield lines that say what the evidence holds, nested ones indented by two."""
     for name, value in evidence.items():
-        yield from _entry(_label(name), value)
+        if value not in ("", [], {}):
+            yield from _entry(_label(name), value)
 
 
 def _entry(label: str, value: Any) -> Iterator[str]:
@@ -83,4 +87,5 @@ def _scalar(value: Any) -> str:
     if isinstance(value, list):
         inside = ", ".join(_scalar(item) for item in value[:MAX_ITEMS])
         return f"[{inside}, ... {len(value)} in all]" if len(value) > MAX_ITEMS else f"[{inside}]"
-    return str(value)
+    text = str(value)
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

@@ -32,7 +32,7 @@ def summary_table(report: Report, style: Style) -> str:
 def shortcomings(report: Report, layers: Collection[str] = LAYERS) -> list[str]:
     """Return a line for each of some layers that was not checked, without a table."""
     return [
-        f"{layer}: {state.state} ({files}): {_said(state)}"
+        f"{layer}: {state.state} ({files}): {'; '.join(_said(state).splitlines())}"
         for layer, state, files in _grouped(report)
         if state.state != "checked" and layer in layers
     ]
