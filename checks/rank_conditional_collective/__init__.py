@@ -24,10 +24,10 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
         if completed(event, [other for other in collectives if other is not event and _is_like(event, other)]):
             continue
         here = reaching(event.when, WORLDS[world])
-        some = _words(sorted(member.rank for member in here), len(WORLDS[world]))
+        who = _who(sorted(member.rank for member in here), len(WORLDS[world]), event.op)
         yield Fault(
             place=event.place,
-            message=f"{some} calls {event.op}() here and waits for ever: the others never call it",
+            message=f"{who} for ever: the others never call it",
             places=tuple(Label(place=place, text="called from here") for place in reversed(event.stack[-4:])),
             event=event,
             fix=Fix(description=f"call {event.op}() on every rank: take it out of the test on {_test(event)}"),
@@ -38,12 +38,12 @@ def _is_like(event: Collective, other: Collective) -> bool:
     return other.process == event.process and other.op == event.op
 
 
-def _words(ranks: list[int], size: int) -> str:
-    if ranks == [0]:
-        return "rank 0"
+def _who(ranks: list[int], size: int, op: str) -> str:
     if ranks == list(range(1, size)):
-        return "every rank but 0"
-    return "only some ranks"
+        return f"every rank but 0 calls {op}() here and waits"
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} calls {op}() here and waits"
+    return f"only some ranks call {op}() here and wait"
 
 
 def _test(event: Collective) -> str:
