@@ -15,7 +15,7 @@ from ddpdoctor.events import (
     SyncBatchNormConverted,
 )
 from ddpdoctor.facts import training_backwards
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, alternatives
@@ -50,12 +50,16 @@ def _is_trained(trace: Predicted, event: ModelHandedOver) -> bool:
 
 
 def _advice(event: ModelHandedOver, trained: list[Norm]) -> Fault:
-    """Return the fault of a model that a framework wraps: a note, as it decides on how many ranks."""
+    """Return the fault of a model that a framework wraps: a note, as it decides on how many ranks.
+
+    Whether Accelerate replicates the model or shards it is configured outside the script.
+    """
     owner = event.framework.rpartition(".")[2]
     call = "sync_batchnorm=True" if event.hidden else "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before it"
     return Fault(
         place=event.made,
         message=f"{owner} leaves BatchNorm as it is: each rank normalises by its own batch",
+        confidence=Confidence.MEDIUM if event.framework.startswith("accelerate.") else Confidence.HIGH,
         places=_shown(trained),
         event=event,
         fix=Fix(description=f"{call}, if batches are small"),

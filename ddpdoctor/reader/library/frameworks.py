@@ -79,7 +79,8 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if not isinstance(receiver, Made) or not receiver.path.startswith(("accelerate.", "lightning")) or not call.args:
         return None
-    if receiver.path.startswith("accelerate.") or _is_data_parallel(receiver):
+    replicates = _may_replicate if receiver.path.startswith("accelerate.") else _is_data_parallel
+    if replicates(receiver):
         for given in call.args:
             _handed_over(walk, call, receiver, given)
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
@@ -112,6 +113,14 @@ def _handed_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hid
                 hidden=hidden,
             )
         walk.path = before
+
+
+def _may_replicate(accelerator: Made) -> bool:
+    """Whether no plug-in has Accelerate shard the model instead."""
+    return not accelerator.open and all(is_none(accelerator.kwargs.get(name)) for name in SHARDING)
+
+
+SHARDING = ("fsdp_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")
 
 
 LIGHTNING_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
