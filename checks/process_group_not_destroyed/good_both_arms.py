@@ -16,7 +16,7 @@ def main():
     model = DDP(nn.Linear(8, 2).cuda(), device_ids=[local_rank])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     generator = torch.Generator().manual_seed(local_rank)
-    for _ in range(4):
+    for _ in range(60):
         optimizer.zero_grad()
         model(torch.randn(16, 8, generator=generator).cuda()).square().mean().backward()
         optimizer.step()
