@@ -134,11 +134,12 @@ def test_whatever_breaks_in_the_harness_the_layers_say_so(
 ) -> None:
     from ddpdoctor.harness import observation
 
-    def breaks(*_: object) -> None:
+    def breaks(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(observation, "order", breaks)
     plan = harness.plan("child.wrap()")
+    assert observation.available(plan) == (None if not isinstance(error, OSError) else "no")
     seen = harness.observe(plan)
     words = {"ValueError": "ValueError: a report of the guardian's", "AttributeError": "AttributeError: 'list'"}
     reason = f"a fault of ddpdoctor's own: {words.get(type(error).__name__, 'no')}"

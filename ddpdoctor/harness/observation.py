@@ -38,10 +38,10 @@ def available(plan: Plan) -> str | None:
         _check(plan)
         with Guardian(order(plan, only_asking=True)) as guardian:
             _contained(guardian)
-    except Refused as error:
+    except (Refused, RuntimeError, OSError) as error:
         return str(error)
-    except Exception as error:  # whatever goes wrong here, the source's findings are not lost
-        return _own_fault(error)
+    except Exception:  # a fault of ours forbids no run: it meets the fault again, and its layers say so
+        return None
     return None
 
 
