@@ -105,12 +105,12 @@ def _watched_group(observer: Observer, c10d: Any) -> Any:
 
         def barrier(self, opts: Any = None) -> Any:
             order = log.begin("barrier", [], self.ddpdoctor_value)
-            work = self.gloo.barrier(c10d.BarrierOptions())
+            work = through(self.gloo.barrier, c10d.BarrierOptions())
             log.under_way(order, work)
             return work
 
         def monitored_barrier(self, *args: Any, **kwargs: Any) -> Any:
-            return self.gloo.monitored_barrier(*args, **kwargs)
+            return through(self.gloo.monitored_barrier, *args, **kwargs)
 
     for name, (operation, position) in METHODS.items():
         if hasattr(c10d.ProcessGroupGloo, name):
@@ -127,7 +127,7 @@ def _watched_method(observer: Observer, reduce: Any, name: str, operation: str, 
         work = through(getattr(self.gloo, name), *args, **kwargs)
         log.under_way(order, work)
         if averages:
-            work.wait()
+            through(work.wait)
             for tensor in _flat(args[0]):
                 tensor.div_(self.size())
         return work
