@@ -55,7 +55,6 @@ class Request(Record):
     probe: bool = False
     withheld: str | None = None
     whole_project: bool = False
-    backend: str = "auto"
     configuration: Configuration = Configuration()
 
     def contents(self) -> Mapping[str, bytes]:

@@ -134,7 +134,6 @@ def _run(
         ranks=request.configuration.ranks,
         steps=request.configuration.steps,
         timeout=request.configuration.timeout,
-        backend=request.backend,
     )
     unavailable = harness.available(plan)
     if unavailable is not None:
