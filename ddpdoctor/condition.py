@@ -23,7 +23,7 @@ class Atom:
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
-    __slots__ = ("by_default", "definition", "expression", "inside", "kind", "line", "refusals", "text")
+    __slots__ = ("by_default", "definition", "depth", "expression", "inside", "kind", "line", "refusals", "text")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Atom:
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative
         )
+        self.depth: int = 1 + max((atom.depth for atom in self.inside), default=-1)
         self.refusals = tuple(
             (alternative, frozenset(literal.opposite() for literal in alternative)) for alternative in definition or ()
         )
@@ -80,6 +81,8 @@ Formula: TypeAlias = bool | Literal | AllOf
 ALWAYS: Condition = frozenset()
 MAX_ALTERNATIVES = 16
 """A disjunction of more alternatives costs more than it tells: it becomes an atom about which nothing is known."""
+MAX_DEPTH = 60
+"""How deep disjunctions may lie in disjunctions: a program can put one more around the last in every line."""
 MAX_TEXT = 200
 
 
@@ -129,7 +132,8 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
         return as_formula(next(iter(kept)))
     if _exhaustive(kept):
         return True
-    if len(kept) > MAX_ALTERNATIVES:
+    depth = max(literal.atom.depth for one in kept for literal in one)
+    if len(kept) > MAX_ALTERNATIVES or depth > MAX_DEPTH:
         return Literal(Atom(_text(kept), "other"), True)
     return Literal(_named(frozenset(kept)), True)
 

@@ -67,6 +67,6 @@ class Lines:
 
         try:
             cells = json.loads(self.text(file))["cells"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return []
         return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []

@@ -19,6 +19,7 @@ from ddpdoctor.events import (
     ProcessStarted,
     Unparsed,
 )
+from ddpdoctor.reader.library import merge
 
 
 def test_a_program_without_an_entry_has_its_functions_as_roots(tmp_path):
@@ -238,3 +239,8 @@ def test_columns_count_characters(tmp_path):
     program = read(tmp_path, 'x = "é"; dist.barrier()\n')
     place = only(program.of(Collective)).place
     assert (place.column, place.end_column) == (10, 24)
+
+
+def test_two_models_of_one_name_are_refused():
+    with pytest.raises(ValueError, match=r"two models of os\.getpid"):
+        merge({"os.getpid": None, "os.umask": None}, {"os.getpid": None})

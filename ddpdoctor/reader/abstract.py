@@ -6,6 +6,7 @@ classes and objects are in :mod:`ddpdoctor.reader.objects`.
 
 import zlib
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from ddpdoctor.condition import ALWAYS, Condition, Formula, literals
@@ -40,7 +41,6 @@ class Known(Abstract):
 
 NONE = Known(None)
 TRUE = Known(True)
-FALSE = Known(False)
 
 
 class Opaque(Abstract):
@@ -63,7 +63,7 @@ class Opaque(Abstract):
         expression: Expression | None = None,
         parts: tuple[Abstract, ...] = (),
     ) -> None:
-        self.name = name if len(name) < MAX_NAME else f"{name[: MAX_NAME - 20]}…{zlib.crc32(name.encode()):x}"
+        self.name = clipped(name)
         self.tags = tags
         self.origin = origin
         self.default = default
@@ -76,6 +76,31 @@ class Opaque(Abstract):
 
 
 MAX_NAME = 160
+
+
+def clipped(name: str) -> str:
+    """Return a name that is short and as good as the whole: names are made of names, and grow with every line."""
+    if len(name) < MAX_NAME:
+        return name
+    digest = zlib.crc32(name.encode(errors="backslashreplace"))  # a text of the program can hold surrogates
+    return f"{name[: MAX_NAME - 20]}…{digest:x}"
+
+
+def derived(operator: str, *operands: object) -> Expression | None:
+    """Return the expression of an operation, or ``None`` where an operand has none or it has grown past all use."""
+    if None in operands:
+        return None
+    whole = Expression(operator, operands)
+    left, pending = MAX_EXPRESSION, [whole]
+    while pending and left >= 0:
+        nested = [operand for operand in pending.pop().operands if isinstance(operand, Expression)]
+        pending += nested
+        left -= len(nested)
+    return whole if left >= 0 else None
+
+
+MAX_EXPRESSION = 64
+"""How many operations an expression is made of at most: ``x = x + x`` doubles them in every line."""
 
 
 class Truth(Abstract):
@@ -121,15 +146,16 @@ class Items(Abstract):
     __slots__ = ("extra", "items", "kind", "open")
 
     def __init__(self, items: Iterable[Abstract], kind: str = "list", *, more: bool = False) -> None:
-        self.items = list(items)
+        self.items = list(islice(items, MAX_ITEMS + 1))
         self.kind = kind
-        self.open = more
+        self.open = more or len(self.items) > MAX_ITEMS
+        del self.items[MAX_ITEMS:]
         self.extra: Tags = NO_TAGS
 
     @property
     def tags(self) -> Tags:  # type: ignore[override]
         """What flowed into any item."""
-        return self.extra.union(*(item.tags for item in self.items[:MAX_FLOW]))
+        return _flow(self)
 
 
 class Table(Abstract):
@@ -145,10 +171,31 @@ class Table(Abstract):
     @property
     def tags(self) -> Tags:  # type: ignore[override]
         """What flowed into any value."""
-        values = (cell[-1][1] for cell in list(self.cells.values())[:MAX_FLOW])
-        return self.extra.union(*(value.tags for value in values if not isinstance(value, Table)))
+        return _flow(self)
 
 
+def _flow(holder: "Items | Table") -> Tags:
+    """Return what flowed into a container, each container inside it asked once: they can hold each other."""
+    found: set[Hashable] = set()
+    seen: set[int] = set()
+    pending: list[Abstract] = [holder]
+    while pending:
+        value = pending.pop()
+        if not isinstance(value, (Items, Table)):
+            found |= value.tags
+        elif id(value) not in seen:
+            seen.add(id(value))
+            found |= value.extra
+            if isinstance(value, Items):
+                pending += value.items[:MAX_FLOW]
+            else:
+                held = (cell[-1][1] for cell in list(value.cells.values())[:MAX_FLOW])
+                pending += [one for one in held if not isinstance(one, Table)]
+    return frozenset(found)
+
+
+MAX_ITEMS = 4_096
+"""How many items of a container are kept; a program can double one in every line."""
 MAX_FLOW = 16
 """How many items of a container are asked for what flowed into them."""
 

@@ -6,7 +6,7 @@ from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Ite
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
-from ddpdoctor.reader.library import called_model, class_model, function_model, method_model
+from ddpdoctor.reader.library import called_model, function_model, method_model
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
@@ -101,7 +101,7 @@ def _through_super(walk: Walk, receiver: Super, name: str, call: Call) -> Abstra
 def base_called(walk: Walk, made: Object, call: Call) -> None:
     """Run the constructor of the base outside the project that an object has: a loader, a sampler, a wrapper …"""
     for path in made.cls.external_bases():
-        model = class_model(path)
+        model = function_model(path)
         if model is not None:
             inner = model(walk, call._replace(path=path, instance=made))
             if isinstance(inner, Made):

@@ -12,6 +12,7 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Table,
     Tags,
+    derived,
     is_none,
     known,
     options,
@@ -74,7 +75,8 @@ def _given(name: str, default: Abstract | None) -> Abstract:
     origin = "rank" if tags else "environment"
     expression: Expression | None = None
     if name in LAUNCH_VARIABLES:
-        expression = Expression("environment", (name, fallback))
+        bare = Expression("environment", (name, None))
+        expression = bare if fallback is None else derived("environment", name, fallback)
     elif name in SAME_AS:
         expression = Expression(SAME_AS[name])
     if name in ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"):

@@ -7,6 +7,7 @@ from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opa
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.constants import is_small
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
@@ -20,7 +21,7 @@ from ddpdoctor.reader.walk import Call, Evaluator, Walk
 
 
 def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:
-    return Known(node.value)
+    return Known(node.value) if not isinstance(node.value, int) or is_small(node.value) else Opaque("a large number")
 
 
 def _name(walk: Walk, node: ast.Name, frame: Frame) -> Abstract:

@@ -1,6 +1,9 @@
 """Turns the tests of a program into formulas over canonical atoms."""
 
 import ast
+import operator as operators
+from collections.abc import Callable
+from typing import Any
 
 from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
 from ddpdoctor.reader.abstract import (
@@ -16,6 +19,7 @@ from ddpdoctor.reader.abstract import (
     is_none,
     known,
 )
+from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
 from ddpdoctor.reader.texts import text
@@ -29,8 +33,6 @@ def test(walk: Walk, node: ast.expr, frame: Frame) -> Formula:
         return _connective(walk, node, frame)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return negation(test(walk, node.operand, frame))
-    if isinstance(node, ast.NamedExpr):
-        return truth_of(walk, walk.evaluate(node, frame), node)
     return truth_of(walk, walk.evaluate(node, frame), node)
 
 
@@ -168,18 +170,18 @@ def _computed(left: Abstract, operator: ast.cmpop, right: Abstract) -> bool | No
     one, other = _plain(left), _plain(right)
     if one is NOT_PLAIN or other is NOT_PLAIN:
         return None
-    try:
-        if isinstance(operator, (ast.Eq, ast.Is)):
-            return bool(one == other)
-        if isinstance(operator, ast.Lt):
-            return bool(one < other)  # type: ignore[operator]
-        if isinstance(operator, ast.LtE):
-            return bool(one <= other)  # type: ignore[operator]
-        if isinstance(operator, ast.In):
-            return bool(one in other)  # type: ignore[operator]
-    except TypeError:
-        return None
-    return None
+    function = _COMPARISONS.get(type(operator))
+    result = NO_RESULT if function is None else computed(function, one, other)
+    return None if result is NO_RESULT else bool(result)
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operators.eq,
+    ast.Is: operators.eq,
+    ast.Lt: operators.lt,
+    ast.LtE: operators.le,
+    ast.In: lambda item, holder: item in holder,
+}
 
 
 def _plain(value: Abstract) -> object:
@@ -264,10 +266,9 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
         cell = holder.cells.get(item.value) if isinstance(item.value, (str, int)) else None
         return any_of(as_formula(when) for when, _ in cell) if cell else False
     if isinstance(holder, Known) and isinstance(item, Known):
-        try:
-            return item.value in holder.value  # type: ignore[operator]
-        except TypeError:
-            return False
+        answer = _computed(item, ast.In(), holder)
+        if answer is not None:
+            return answer
     return _comparison(walk, item, ast.In(), holder, node)
 
 

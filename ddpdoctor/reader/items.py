@@ -7,6 +7,7 @@ from ddpdoctor.condition import together
 from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Table, Tags, known
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.environment import read_variable, write_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
@@ -75,7 +76,8 @@ def _of_items(holder: Items, key: Abstract) -> Abstract:
     if isinstance(index, int) and not holder.open and -len(holder.items) <= index < len(holder.items):
         return holder.items[index]
     if isinstance(index, slice):
-        return Items(holder.items[index] if not holder.open else holder.items, holder.kind, more=holder.open)
+        part = holder.items if holder.open else computed(holder.items.__getitem__, index)
+        return _unknown_item(holder, key) if part is NO_RESULT else Items(part, holder.kind, more=holder.open)
     if len(holder.items) == 1 and holder.open:
         return holder.items[0]
     if holder.items and _alike(holder.items):
@@ -107,10 +109,8 @@ def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:
 
 
 def _of_known(value: object, key: object) -> Abstract:
-    try:
-        return Known(value[key])  # type: ignore[index]
-    except (TypeError, KeyError, IndexError):
-        return Opaque(f"{value!r}[{key!r}]")
+    item = computed(lambda: value[key])  # type: ignore[index]
+    return Opaque(f"{value!r}[{key!r}]") if item is NO_RESULT else Known(item)
 
 
 def _over(walk: Walk, value: Choice, function: Callable[[Abstract], Abstract]) -> Abstract:

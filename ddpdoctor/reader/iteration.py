@@ -55,6 +55,14 @@ PASSING = frozenset(
 
 def listed(walk: Walk, value: Abstract) -> Items | None:
     """Return the items that iterating a value goes over, where all of them are known."""
+    return _listed(walk, value, MAX_NESTED)
+
+
+MAX_NESTED = 5
+"""How deep ``zip`` in ``zip`` is followed: each can hold the one before it twice."""
+
+
+def _listed(walk: Walk, value: Abstract, depth: int) -> Items | None:
     if isinstance(value, Items):
         return None if value.open else value
     if isinstance(value, Table):
@@ -70,7 +78,9 @@ def listed(walk: Walk, value: Abstract) -> Items | None:
         values = [read(cell, walk.path) for cell in first.cells.values()]
         pairs = [Items(pair, "tuple") for pair in zip(_keys(first), values, strict=True)]
         return {"values": Items(values), "keys": Items(_keys(first))}.get(last, Items(pairs))
-    parts = [listed(walk, arg) for arg in value.args]
+    if value.path not in ("builtins.enumerate", "builtins.zip", "builtins.reversed") or depth == 0:
+        return None
+    parts = [_listed(walk, arg, depth - 1) for arg in value.args]
     known_parts = [part for part in parts if part is not None]
     if not parts or len(known_parts) != len(parts):
         return None
@@ -86,10 +96,12 @@ def _keys(table: Table) -> list[Abstract]:
     return [Known(key) if isinstance(key, (str, int)) else Opaque(f"key of {text(table)}") for key in table.cells]
 
 
-def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None) -> Abstract:
+def item_of(
+    walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None, depth: int = MAX_NESTED
+) -> Abstract:
     """Return what one round of a loop over a value sees."""
     if isinstance(value, Choice):
-        return choice((when, item_of(walk, option, node, loop)) for when, option in options(value))
+        return choice((when, item_of(walk, option, node, loop, depth)) for when, option in options(value))
     if isinstance(value, Items) and value.items:
         return _merged(value.items, node)
     if isinstance(value, Table):
@@ -98,7 +110,7 @@ def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None
     if isinstance(value, Known) and isinstance(value.value, (str, tuple)) and value.value:
         return Opaque(f"item of {value.value!r}"[:60])
     if isinstance(value, Made):
-        found = _item_of_made(walk, value, node, loop)
+        found = _item_of_made(walk, value, node, loop, depth)
         if found is not None:
             return found
     return Opaque(f"item of {text(value)}", batch_tags(value.tags))
@@ -113,27 +125,27 @@ def batch_tags(tags: Tags) -> Tags:
     return rest | {"data"} | {("batch", ref) for _, ref in loaders}
 
 
-def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract | None:
+def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, depth: int) -> Abstract | None:
     if value.path in LAYER_LISTS:
         layers = layers_of(value).items
         return _merged(layers, node) if layers else None
     last = value.path.rpartition(".")[2]
     if value.path == "builtins.enumerate" and value.args:
         index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))
-        return Items([index, item_of(walk, value.args[0], node, loop)], "tuple")
+        return Items([index, item_of(walk, value.args[0], node, loop, depth)], "tuple")
     if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
         parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
         return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
     if last in ("modules", "children") and value.inner is not None:
         return Opaque(f"module of {text(value.inner)}")
-    if value.path == "builtins.zip":
-        return Items([item_of(walk, arg, node, loop) for arg in value.args], "tuple")
+    if value.path == "builtins.zip" and depth:
+        return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple")
     if value.path == "builtins.range":
         return _item_of_range(value, node, loop)
     if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
         return _item_of_view(walk, value.args[0], last, node)
     if value.args and (value.path in PASSING or last in ("tqdm", "track")):
-        return item_of(walk, value.args[0], node, loop)
+        return item_of(walk, value.args[0], node, loop, depth)
     return None
 
 

@@ -24,7 +24,7 @@ def load_notebook(content: bytes, file: str) -> tuple[Source, ...]:
     try:
         cells = json.loads(decode(content)[0])["cells"]
         sources = [_text(cell) if cell.get("cell_type") == "code" else "" for cell in cells]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         place = Place(file, 1, 1, 1, 1)
         return (Source(file=file, text="", tree=None, fault=SourceFault(place=place, message="it is no notebook")),)
     main: list[Line] = []

@@ -2,11 +2,13 @@
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.texts import text
 from ddpdoctor.world import Expression
@@ -22,7 +24,9 @@ _FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitOr: ("|", operator.or_),
     ast.BitAnd: ("&", operator.and_),
 }
-MAX_TEXT = 2_000
+_WIDE = re.compile(r"\*|[0-9]{3}")
+MAX_PARTS = 64
+"""How many pieces of a text are kept."""
 MAX_PAIRS = 8
 """More pairs of alternatives are not worked out one by one."""
 
@@ -69,12 +73,11 @@ def _compute(left: object, op: ast.operator, right: object) -> Abstract | None:
     if isinstance(op, ast.Pow) and not (isinstance(right, (int, float)) and -64 <= right <= 64):
         return None
     if isinstance(op, ast.Mult) and any(isinstance(side, (str, bytes, tuple)) for side in (left, right)):
-        return None
-    try:
-        result = entry[1](left, right)
-    except (ArithmeticError, TypeError, ValueError):
-        return None
-    return Known(result) if not isinstance(result, str) or len(result) < MAX_TEXT else None
+        return None  # "x" * n makes much of little
+    if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)) and _WIDE.search(repr(left)):
+        return None  # so does "%9999d" % n
+    result = computed(entry[1], left, right)
+    return None if result is NO_RESULT else Known(result)
 
 
 def _is_option(value: Abstract) -> bool:
@@ -96,7 +99,9 @@ def _combined(sign: str, left: Expression | None, right: Expression | None) -> E
     if left is not None and right is not None:
         if not (_leaves(left) | _leaves(right)) - {"constant"}:
             return None
-        return Expression(sign, (_as_node(sign, left), _as_node(sign, right))) if sign in _KEPT else None
+        if sign not in _KEPT or (sign == "*" and not (_is_number(left) and _is_number(right))):
+            return None
+        return derived(sign, _as_node(sign, left), _as_node(sign, right))
     here, there = _leaves(left), _leaves(right)
     if sign == "%" and here & {"rank"}:
         return Expression("local_rank")
@@ -124,6 +129,16 @@ def _as_node(sign: str, expression: Expression) -> Expression:
     return Expression("node") if sign == "*" and expression == Expression("rank") else expression
 
 
+def _is_number(expression: Expression) -> bool:
+    """Whether an expression is a number on every rank; a text that is multiplied can fill the memory."""
+    if expression.operator == "constant":
+        return isinstance(expression.operands[0], (int, float))
+    if expression.operator in ("environment", "str", "unknown"):
+        return False
+    nested = (operand for operand in expression.operands if isinstance(operand, Expression))
+    return expression.operator == "int" or all(map(_is_number, nested))
+
+
 def _leaves(expression: Expression | None) -> frozenset[str]:
     return frozenset() if expression is None else expression.leaves()
 
@@ -145,10 +160,11 @@ def joined(pieces: list[Abstract]) -> Abstract:
         flat += piece.parts if isinstance(piece, Opaque) and piece.parts else [piece]
     if all(isinstance(piece, Known) for piece in flat):
         whole = "".join(str(piece.value) for piece in flat if isinstance(piece, Known))
-        return Known(whole[:MAX_TEXT])
+        if is_small(whole):
+            return Known(whole)
     name = "".join(str(piece.value) if isinstance(piece, Known) else "{" + text(piece) + "}" for piece in flat)
     tags = frozenset().union(*(piece.tags for piece in flat))
-    return Opaque(f'f"{name}"', tags, parts=tuple(flat))
+    return Opaque(f'f"{name}"', tags, parts=tuple(flat[:MAX_PARTS]))
 
 
 def formatted(template: str, values: Abstract) -> Abstract:

@@ -54,18 +54,35 @@ SUBJECTS: tuple[Any, ...] = (
 )
 
 _FUNCTIONS: dict[str, Model] = {}
-_PREFIXES: list[tuple[str, Model]] = []
+_PREFIXES: dict[str, Model] = {}
 _METHODS: dict[str, Model] = {}
 _ATTRIBUTES: dict[str, AttributeModel] = {}
 _CALLED: dict[str, Model] = {}
 _CONTEXTS: dict[str, ContextModel] = {}
+_TABLES: dict[str, dict[str, Any]] = {
+    "FUNCTIONS": _FUNCTIONS,
+    "PREFIXES": _PREFIXES,
+    "METHODS": _METHODS,
+    "ATTRIBUTES": _ATTRIBUTES,
+    "CALLED": _CALLED,
+    "CONTEXTS": _CONTEXTS,
+}
+
+
+def merge(whole: dict[str, Any], part: dict[str, Any]) -> None:
+    """Add a subject's table to the whole one; raise ValueError where two subjects claim one name."""
+    twice = whole.keys() & part.keys()
+    if twice:
+        raise ValueError(f"two models of {', '.join(sorted(twice))}")
+    whole.update(part)
+
+
 for _subject in SUBJECTS:
-    _FUNCTIONS.update(getattr(_subject, "FUNCTIONS", {}))
-    _PREFIXES.extend(getattr(_subject, "PREFIXES", {}).items())
-    _METHODS.update(getattr(_subject, "METHODS", {}))
-    _ATTRIBUTES.update(getattr(_subject, "ATTRIBUTES", {}))
-    _CALLED.update(getattr(_subject, "CALLED", {}))
-    _CONTEXTS.update(getattr(_subject, "CONTEXTS", {}))
+    for _name, _whole in _TABLES.items():
+        merge(_whole, getattr(_subject, _name, {}))
+
+FUNCTION_NAMES = frozenset(_FUNCTIONS)
+METHOD_NAMES = frozenset(_METHODS)
 
 
 def function_model(path: str) -> Model | None:
@@ -73,12 +90,7 @@ def function_model(path: str) -> Model | None:
     model = _FUNCTIONS.get(path)
     if model is not None:
         return model
-    return next((model for prefix, model in _PREFIXES if path.startswith(prefix)), None)
-
-
-def class_model(path: str) -> Model | None:
-    """Return the model of a class outside the project that one of the project derives from."""
-    return function_model(path)
+    return next((model for prefix, model in _PREFIXES.items() if path.startswith(prefix)), None)
 
 
 def method_model(path: str, name: str) -> Model | None:

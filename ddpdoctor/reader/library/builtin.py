@@ -5,16 +5,16 @@ from typing import Any
 
 from ddpdoctor.condition import ALWAYS, all_of, any_of
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import choice, write
+from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import boolean, number, truth_of
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Generator, Package, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.world import Expression
 
 
 def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Call], Abstract | None]:
@@ -28,13 +28,10 @@ def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Cal
 
 def _convert(kind: str, function: Callable[[Any], Any], value: Abstract) -> Abstract:
     if isinstance(value, Known):
-        try:
-            return Known(function(value.value))
-        except (TypeError, ValueError):
-            return Opaque(f"{kind}({value!r})")
+        result = computed(function, value.value)
+        return Opaque(f"{kind}({value!r})") if result is NO_RESULT else Known(result)
     if kind == "str":
         return joined([value])
-    expression = number(value)
     origin = getattr(value, "origin", "other")
     default = getattr(value, "default", None)
     return Opaque(
@@ -42,7 +39,7 @@ def _convert(kind: str, function: Callable[[Any], Any], value: Abstract) -> Abst
         value.tags,
         origin=origin,
         default=_convert(kind, function, default) if isinstance(default, Known) else default,
-        expression=None if expression is None else Expression(kind, (expression,)),
+        expression=derived(kind, number(value)),
     )
 
 
@@ -171,11 +168,12 @@ def _minimum(walk: Walk, call: Call) -> Abstract | None:
     if len(call.args) < 2 or any(expression is None for expression in expressions):
         return Opaque(f"{name}({', '.join(text(arg) for arg in call.args)})", call.flow())
     if all(isinstance(arg, Known) for arg in call.args):
-        return Known((min if name == "min" else max)(known(arg) for arg in call.args))  # type: ignore[type-var]
+        result = computed(min if name == "min" else max, *(known(arg) for arg in call.args))
+        return Opaque(f"{name}()") if result is NO_RESULT else Known(result)
     return Opaque(
         f"{name}({', '.join(text(arg) for arg in call.args)})",
         call.flow(),
-        expression=Expression(name, tuple(expressions)),
+        expression=derived(name, *expressions),
     )
 
 

@@ -7,6 +7,7 @@ from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, External, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
@@ -30,10 +31,10 @@ def _append(walk: Walk, call: Call) -> Abstract | None:
 def _extend(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(call.receiver, Items) and call.args:
         given = call.args[0]
-        call.receiver.items += (
-            given.items if isinstance(given, Items) else [Opaque(f"items of {text(given)}", given.tags)]
-        )
-        call.receiver.open = call.receiver.open or not isinstance(given, Items) or given.open or bool(walk.loops)
+        further = given.items if isinstance(given, Items) else [Opaque(f"items of {text(given)}", given.tags)]
+        whole = Items([*call.receiver.items, *further], more=not isinstance(given, Items) or given.open)
+        call.receiver.items[:] = whole.items
+        call.receiver.open = call.receiver.open or whole.open or bool(walk.loops)
         return NONE
     return None
 
@@ -121,9 +122,9 @@ def _of_text(walk: Walk, call: Call) -> Abstract | None:
     name = call.path.rpartition(".")[2]
     if not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
         return None
-    try:
-        result = getattr(receiver.value, name)(*(known(arg) for arg in call.args))
-    except (AttributeError, TypeError, ValueError):
+    method = getattr(str, name)
+    result = computed(method, receiver.value, *(known(arg) for arg in call.args))
+    if result is NO_RESULT:
         return None
     if isinstance(result, list):
         return Items([Known(item) for item in result])

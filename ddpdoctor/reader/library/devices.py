@@ -15,6 +15,7 @@ from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 
 DEVICE = "torch.device"
+_INDEX = re.compile("[0-9]{1,4}")
 
 
 class Device:
@@ -53,7 +54,7 @@ def _of_constant(value: object) -> Device:
     if isinstance(value, str):
         kind, _, index = value.partition(":")
         if kind == "cuda":
-            return Device(True, Known(int(index)) if index.isdigit() else None)
+            return Device(True, Known(int(index)) if _INDEX.fullmatch(index) else None)
         return Device(False, None)
     return Device(False, None)
 

@@ -165,7 +165,6 @@ FUNCTIONS = {
     **{f"{name}.Get_size": _mpi_size for name in _COMMUNICATORS},
     **{f"{name}.{op}": _mpi_collective for name in _COMMUNICATORS for op in _MPI_COLLECTIVES},
     "torch.distributed.init_process_group": _init,
-    "deepspeed.init_distributed": _init,
     "torch.distributed.destroy_process_group": _destroy,
     "torch.distributed.get_rank": _get_rank,
     "torch.distributed.get_node_local_rank": _local_rank,
