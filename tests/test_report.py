@@ -255,6 +255,18 @@ def test_equal_lines_are_told_apart_by_their_number(report, project):
     assert len({each["fingerprint"] for each in found}) == 3
 
 
+def test_evidence_is_as_short_as_its_reader_needs(report, project):
+    fault = Fault(place=Place(str(project / "train.py"), 1), message="m")
+    verdict = confirmed("it was seen", others={}, exception="x" * 5000, ranks=(0,), layers={"1": 8})
+    finding = Finding(check="rank-failure", severity=Severity.ERROR, layer="probe", fault=fault, verdict=verdict)
+    text = shown(report.with_(findings=(finding,)))
+    assert "others" not in text
+    assert "rank 1" not in text, "a layer of that name is no rank"
+    assert max(map(len, text.splitlines())) < 400
+    evidence = json.loads(shown(report.with_(findings=(finding,)), "json"))["findings"][0]["verdict"]["evidence"]
+    assert (evidence["others"], len(evidence["exception"])) == ({}, 5000)
+
+
 # --- GitHub ---------------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +277,12 @@ def test_workflow_commands_are_escaped(report, project):
     assert first == (
         "::warning title=hang,file=a%2Cb%3Ac.py,line=1,endLine=1,col=1,endColumn=2::50 %25 of ranks: a, b and c"
     )
+
+
+def test_what_a_layer_could_not_do_is_one_plain_line(report):
+    state = LayerState(state="not-run", reason="100% full", details=("contained", "redirected"))
+    text = shown(report.with_(targets=(Target(path="train.py", layers={"model": state}),)), "github")
+    assert text.splitlines()[-1] == "model: not-run (train.py): 100% full; contained; redirected"
 
 
 def test_annotations_stand_in_the_repositorys_files(report, project):

@@ -34,7 +34,7 @@ def _lines(report: Report, findings: tuple[Shown, ...]) -> Iterator[str]:
         if not shown.refuted:
             yield _command(shown)
     yield sentence(findings, len(report.targets))
-    yield from map(_data, shortcomings(report))
+    yield from shortcomings(report)
 
 
 def _command(shown: Shown) -> str:
