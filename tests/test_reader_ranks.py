@@ -3,7 +3,7 @@
 import pytest
 from reading import only, ranks, read
 
-from ddpdoctor.events import Collective, FileUsed, GroupInit
+from ddpdoctor.events import Collective, FileUsed, GroupDestroyed, GroupInit
 from ddpdoctor.facts import for_some_ranks_only
 
 
@@ -228,3 +228,33 @@ def test_two_stores_under_opposite_conditions_are_kept_apart(tmp_path):
     )
     never, first = program.of(Collective)
     assert ranks(never) == [] and ranks(first) == [0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "gather(t, None, 0, g)",
+        "reduce(t, 0, dist.ReduceOp.SUM, g)",
+        "scatter_object_list([], [], 0, g)",
+        "all_gather_into_tensor(t, t, g)",
+        "broadcast_object_list([1], 0, g)",
+        "reduce_scatter_tensor(t, t, dist.ReduceOp.SUM, g)",
+        "all_to_all_single(t, t, None, None, g)",
+        "monitored_barrier(g)",
+        "nn.functional.all_gather(t, g)",
+        "nn.gather(t, 0, g)",
+        "all_reduce(t, group=g)",
+    ],
+)
+@pytest.mark.parametrize("group", ["dist.new_group([0])", "dist.group.WORLD", "None"])
+def test_a_group_is_known_wherever_it_is_given(tmp_path, call, group):
+    program = read(tmp_path, f"import torch.distributed.nn\ng = {group}\nt = torch.ones(2)\ndist.{call}\n")
+    given = only(program.of(Collective)).group
+    assert (given is None) is ("new_group" not in group)
+
+
+def test_the_default_group_by_its_name_is_the_whole_group(tmp_path):
+    setup = "rank = dist.get_rank(dist.group.WORLD)"
+    assert ranks(barrier_under(tmp_path, "rank == 0", setup)) == [0]
+    program = read(tmp_path, "dist.init_process_group('nccl')\ndist.destroy_process_group(dist.GroupMember.WORLD)\n")
+    assert program.of(GroupDestroyed)

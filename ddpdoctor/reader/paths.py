@@ -2,7 +2,7 @@
 
 ALIASES = (
     ("torch.distributed.distributed_c10d.", "torch.distributed."),
-    ("torch.distributed.nn.functional.", "torch.distributed."),
+    ("torch.distributed.nn.functional.", "torch.distributed.nn."),
     ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
     ("torch.nn.parallel.data_parallel.", "torch.nn.parallel."),
     ("torch.nn.modules.batchnorm.", "torch.nn."),

@@ -1,7 +1,7 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
 from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none, known
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made
@@ -9,6 +9,20 @@ from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import UNKNOWN_VALUE
 from ddpdoctor.world import Expression
+
+WORLD = frozenset(
+    {"torch.distributed.group.WORLD", "torch.distributed.GroupMember.WORLD", "torch.distributed._get_default_group()"}
+)
+
+
+def _whole(group: Abstract | None) -> bool:
+    """Whether a ``group`` argument means the default group: not given, ``None`` or ``dist.group.WORLD``."""
+    values = [value for _, value in options(group or NONE)]
+    return all(is_none(value) or (isinstance(value, External) and value.path in WORLD) for value in values)
+
+
+def _default_group(walk: Walk, call: Call) -> Abstract:
+    return External(f"{call.path}()")
 
 
 def _init(walk: Walk, call: Call) -> Abstract:
@@ -28,13 +42,13 @@ def _init(walk: Walk, call: Call) -> Abstract:
 
 def _destroy(walk: Walk, call: Call) -> Abstract:
     group = call.argument("group", 0)
-    if is_none(group):
+    if _whole(group):
         walk.emit(GroupDestroyed, call.node)
     return NONE
 
 
 def _get_rank(walk: Walk, call: Call) -> Abstract:
-    if not is_none(call.argument("group", 0)):
+    if not _whole(call.argument("group", 0)):
         return Opaque("rank in a group", frozenset({"rank"}), origin="rank")
     return Opaque("rank", frozenset({"rank"}), origin="rank", expression=Expression("rank"))
 
@@ -53,7 +67,7 @@ def _local_rank(walk: Walk, call: Call) -> Abstract:
 
 
 def _world_size(walk: Walk, call: Call) -> Abstract:
-    if not is_none(call.argument("group", 0)):
+    if not _whole(call.argument("group", 0)):
         return Opaque("size of a group", frozenset({"world"}))
     return _leaf("world size", "world_size", rank=False)
 
@@ -79,13 +93,13 @@ UNIFORM_IN_PLACE = frozenset(
 
 def _collective(walk: Walk, call: Call) -> Abstract:
     op = call.path.rpartition(".")[2]
-    group = call.argument("group", _GROUP_POSITION.get(op))
+    group = call.argument("group", _group_position(call.path))
     devices = call.argument("device_ids", 2) if op == "barrier" else None
     walk.emit(
         Collective,
         call.node,
         op=op,
-        group=None if is_none(group) else lower_optional(group),
+        group=None if _whole(group) else lower_optional(group),
         device=None if is_none(devices) else lower_optional(devices),
     )
     if op in UNIFORM_IN_PLACE and call.args:
@@ -95,7 +109,24 @@ def _collective(walk: Walk, call: Call) -> Abstract:
     return Opaque(f"{op}()", frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
 
 
-_GROUP_POSITION = {"barrier": 0, "all_reduce": 2, "broadcast": 2, "all_gather": 2, "reduce": 3, "all_gather_object": 2}
+def _group_position(path: str) -> int:
+    """Return where a collective takes its group by position (torch 2.0 to 2.14)."""
+    op = path.rpartition(".")[2]
+    if path.startswith(DIFFERENTIABLE):
+        return _DIFFERENTIABLE_POSITION.get(op, _GROUP_POSITION.get(op, 2))
+    return _GROUP_POSITION.get(op, 2)
+
+
+_GROUP_POSITION = {
+    **dict.fromkeys(("barrier", "monitored_barrier"), 0),
+    **dict.fromkeys(("reduce", "gather", "gather_object", "scatter", "scatter_object_list"), 3),
+    **dict.fromkeys(("reduce_scatter", "reduce_scatter_tensor", "_reduce_scatter_base", "reduce_multigpu"), 3),
+    "all_to_all_single": 4,
+}
+"""The others take it third."""
+DIFFERENTIABLE = "torch.distributed.nn."
+_DIFFERENTIABLE_POSITION = {"all_gather": 1, "gather": 2, "scatter": 2}
+"""The functions that gradients pass through take their tensors in other ways (torch/distributed/nn/functional.py)."""
 
 
 def make_uniform(value: Abstract) -> None:
@@ -177,6 +208,8 @@ FUNCTIONS = {
     "torch.distributed.get_backend": _backend,
     "torch.distributed.get__default_backend_for_device": _default_backend,
     **{f"torch.distributed.{name}": _collective for name in COLLECTIVES},
+    **{f"{DIFFERENTIABLE}{name}": _collective for name in COLLECTIVES},
+    "torch.distributed._get_default_group": _default_group,
 }
 
 
