@@ -2,6 +2,7 @@
 
 import ast
 
+from ddpdoctor.condition import ALWAYS, Formula, any_of, as_formula
 from ddpdoctor.events import EnvRead, EnvSet
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -67,6 +68,13 @@ def read_variable(walk: Walk, key: Abstract, default: Abstract | None, node: ast
     if any(not when for when, _ in written):
         return read(written, walk.path)
     return read([(frozenset(), outside), *written], walk.path)
+
+
+def is_set_to(walk: Walk, name: str, value: str) -> Formula:
+    """Return the formula under which the script has set an environment variable to a value."""
+    written = walk.environment.get(name)
+    held = options(read([(ALWAYS, NONE), *written], walk.path)) if written else ()
+    return any_of(as_formula(when) for when, one in held if known(one) == value)
 
 
 def _given(name: str, default: Abstract | None) -> Abstract:

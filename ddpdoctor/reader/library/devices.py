@@ -3,8 +3,11 @@
 import ast
 import re
 
+from ddpdoctor.condition import negation
+from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
 from ddpdoctor.reader.library.norms import set_mode
@@ -117,7 +120,11 @@ def _device_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abst
 
 
 def _is_available(walk: Walk, call: Call) -> Abstract:
-    walk.emit(CudaTouched, call.node, by=call.path)
+    before, here = walk.path, walk.assuming(negation(is_set_to(walk, NVML_CHECK, "1")))
+    if here is not None:
+        walk.path = here
+        walk.emit(CudaTouched, call.node, by=call.path)
+        walk.path = before
     return boolean(walk.literal("CUDA is available", "other", None, call.node))
 
 
@@ -243,16 +250,8 @@ FUNCTIONS = {
     "torch.accelerator.current_accelerator": _accelerator,
     "torch.cuda.current_device": _current_device,
     "torch.accelerator.current_device_index": _current_device,
-    "torch.cuda.get_device_name": _touching,
-    "torch.cuda.get_device_properties": _touching,
-    "torch.cuda.get_device_capability": _touching,
-    "torch.cuda.init": _touching,
-    "torch.cuda.synchronize": _touching,
-    "torch.cuda.mem_get_info": _touching,
-    "torch.cuda.memory_allocated": _touching,
-    "torch.cuda.current_stream": _touching,
     "torch.cuda.Stream": _touching,
-    "torch.cuda.is_bf16_supported": _touching,
+    **{f"torch.cuda.{name}": _touching for name in TOUCHING if name != "current_device"},
     **{
         f"torch.{name}": _factory
         for name in (
