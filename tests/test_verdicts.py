@@ -6,6 +6,7 @@ import pytest
 from reading import read
 
 from ddpdoctor import registry
+from ddpdoctor.condition import Atom, Literal
 from ddpdoctor.events import (
     Backward,
     Blocked,
@@ -32,10 +33,10 @@ from ddpdoctor.events import (
     SyncBatchNormConverted,
     Trial,
 )
-from ddpdoctor.finding import Fault, State
+from ddpdoctor.finding import Fault, Severity, State
 from ddpdoctor.place import Place
-from ddpdoctor.trace import Observed
-from ddpdoctor.value import NONE, Constant, Group, Ref
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import NONE, Constant, Either, Group, Ref
 
 TRAIN = "/project/train.py"
 
@@ -217,7 +218,19 @@ def test_unjoined_spawn_goes_by_what_the_script_left_running():
         is State.REFUTED
     )
     assert judge("unjoined-spawn", predicted, start).state is State.NOT_REACHED
+    over = Ended(place=at(52), how="natural", alive=0)
+    assert judge("unjoined-spawn", predicted, start, over).state is State.NOT_REACHED
     assert judge("unjoined-spawn", predicted, end).state is State.NOT_REACHED
+
+
+def test_only_certain_daemons_are_killed_with_their_parent():
+    no, asked = Constant(value=False), frozenset({Literal(Atom("args.daemon"), True)})
+    option = Either(options=((asked, Constant(value=True)), (frozenset(), no)))
+    started = {"place": at(50), "method": "spawn", "target": "worker", "child": "child 0", "join": no}
+    for daemon, severity in ((option, None), (no, None), (Constant(value=True), Severity.ERROR)):
+        event = ProcessStarted(**started, started=ref(50, type_="torch.multiprocessing.spawn"), daemon=daemon)
+        (found,) = registry.load("unjoined-spawn").predict(Predicted([event]))
+        assert found.severity is severity
 
 
 def wrapped(*norms, line=15, rank=0, stack=()):

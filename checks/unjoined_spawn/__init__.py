@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Ended, ProcessJoined, ProcessStarted
+from ddpdoctor.events import Ended, ProcessJoined, ProcessStarted, Unfollowed
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object, seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -17,8 +17,10 @@ def never_joined(trace: Predicted) -> Iterator[Fault]:
         spawned = event.started.type.startswith("torch.multiprocessing")
         if not _certainly_not(event.join) or not (spawned or daemons):
             continue
-        if any(joined.started in (None, event.started) for joined in trace.of(ProcessJoined)):
+        if any(joined.started == event.started for joined in trace.of(ProcessJoined)):
             continue
+        if any(event.started in handed.objects for handed in trace.of(Unfollowed)):
+            continue  # whoever got it may join it
         what = (
             "the daemons are killed when the script ends"
             if daemons
@@ -35,7 +37,7 @@ def never_joined(trace: Predicted) -> Iterator[Fault]:
 
 
 def _certainly(value: Value) -> bool:
-    return any(truth(option) is True for _, option in alternatives(value))
+    return all(truth(option) is True for _, option in alternatives(value))
 
 
 def _certainly_not(value: Value) -> bool:
@@ -55,7 +57,7 @@ def script_ended_first(fault: Fault, run: Observed) -> Verdict:
     if left is not None:
         return confirmed(f"the script ended while {left.alive} of its processes ran", alive=left.alive, joined=False)
     if ended and ended[0].how == "natural":
-        return confirmed("the script came to its end without joining its processes", alive=0, joined=False)
+        return not_reached("its processes had ended before the script did: nothing shows whether it waits for them")
     return not_reached("the script's own end was not seen")
 
 

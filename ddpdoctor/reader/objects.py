@@ -211,6 +211,6 @@ def objects_that_matter(value: Abstract, depth: int = 0) -> Iterator[Ref]:
         yield from (tag[1] for tag in option.tags if isinstance(tag, tuple) and tag[0] == "loader")
 
 
-THAT_MATTER = ("torch.utils.data.", "torch.nn.parallel.")
+THAT_MATTER = ("torch.utils.data.", "torch.nn.parallel.", "torch.multiprocessing.spawn", "multiprocessing.Process")
 MAX_NESTING = 3
 """How deep objects are looked for in lists inside lists."""

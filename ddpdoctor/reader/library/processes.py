@@ -15,7 +15,6 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     is_none,
     known,
-    options,
 )
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
@@ -32,7 +31,7 @@ def _spawn(walk: Walk, call: Call) -> Abstract:
     function = call.argument("fn", 0)
     given = call.argument("args", 1)
     join = call.argument("join", 3)
-    context = walk.make(call, NO_TAGS, SPAWN)
+    context = _marked(walk.make(call, NO_TAGS, SPAWN))
     method = known(call.argument("start_method", 5))
     child = _start(
         walk,
@@ -103,7 +102,13 @@ MAX_NESTING = 3
 
 def _process(walk: Walk, call: Call) -> Abstract:
     """``Process(target=…, args=…)``: nothing runs before ``start``."""
-    return walk.make(call, NO_TAGS, PROCESS)
+    return _marked(walk.make(call, NO_TAGS, PROCESS))
+
+
+def _marked(started: Made) -> Made:
+    """Mark what is drawn from lists and objects that hold processes as one of them."""
+    started.tags |= {("process", started.ref)}
+    return started
 
 
 def _start_process(walk: Walk, call: Call) -> Abstract | None:
@@ -145,15 +150,14 @@ def _ranked(walk: Walk, value: Abstract) -> Abstract:
 
 
 def _join(walk: Walk, call: Call) -> Abstract | None:
+    """``process.join()``: of a process or context that is known, or of something that holds some."""
     receiver = call.receiver
-    if isinstance(receiver, Made) and receiver.path in (SPAWN, PROCESS):
-        walk.emit(ProcessJoined, call.node, started=receiver.ref)
-        return Known(True)
-    if isinstance(receiver, (Opaque, Attribute, Choice)) and not call.args:
-        refs = [one.ref for _, one in options(receiver) if isinstance(one, Made) and one.path in (SPAWN, PROCESS)]
-        walk.emit(ProcessJoined, call.node, started=refs[0] if len(refs) == 1 else None)
-        return Known(True)
-    return None
+    if not isinstance(receiver, (Made, Opaque, Attribute, Choice)):
+        return None
+    refs = {tag[1] for tag in receiver.tags if isinstance(tag, tuple) and tag[0] == "process"}
+    for ref in sorted(refs, key=lambda ref: (ref.place, ref.n)):
+        walk.emit(ProcessJoined, call.node, started=ref)
+    return Known(True) if refs else None
 
 
 def _set_start_method(walk: Walk, call: Call) -> Abstract:

@@ -1,0 +1,31 @@
+"""The contexts lie in lists and go to code that is not here: whoever has them may join them."""
+
+from cluster import babysit
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def worker(rank, world_size):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method="tcp://127.0.0.1:29611", rank=rank, world_size=world_size)
+    try:
+        value = torch.ones(1, device="cuda")
+        dist.all_reduce(value)
+    finally:
+        dist.destroy_process_group()
+
+
+def main():
+    n = torch.cuda.device_count()
+    contexts = {"train": [mp.spawn(worker, args=(n,), nprocs=n, join=False)]}
+    for started in contexts.values():
+        for context in started:
+            while not context.join(timeout=5):
+                print("they train")
+    babysit(mp.spawn(worker, args=(n,), nprocs=n, join=False))
+
+
+if __name__ == "__main__":
+    main()
