@@ -1,6 +1,7 @@
 """Whole programs as the reader meets them: entries, budgets, contexts, damage, notebooks."""
 
 import json
+import sys
 
 import pytest
 from reading import HEAD, only, read
@@ -20,6 +21,7 @@ from ddpdoctor.events import (
     Unparsed,
 )
 from ddpdoctor.reader.library import merge
+from ddpdoctor.reader.walk import default_start_method
 
 
 def test_a_program_without_an_entry_has_its_functions_as_roots(tmp_path):
@@ -244,3 +246,12 @@ def test_columns_count_characters(tmp_path):
 def test_two_models_of_one_name_are_refused():
     with pytest.raises(ValueError, match=r"two models of os\.getpid"):
         merge({"os.getpid": None, "os.umask": None}, {"os.getpid": None})
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [((3, 10), "fork"), ((3, 13), "fork"), ((3, 14), "forkserver"), ((3, 15), "forkserver")]
+)
+def test_processes_start_as_the_python_that_reads_starts_them(tmp_path, version, expected):
+    assert default_start_method(version) == expected
+    program = read(tmp_path, "mp.Process(target=print).start()\n")
+    assert only(program.of(ProcessStarted)).method == default_start_method(sys.version_info[:2])

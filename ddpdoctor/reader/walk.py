@@ -1,6 +1,7 @@
 """The state of one interpretation: where it is, under which condition, and what has happened so far."""
 
 import ast
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,14 @@ from ddpdoctor.world import Expression
 
 Evaluator = Callable[["Walk", Any, Frame], Abstract]
 Runner = Callable[["Walk", Any, Frame], None]
+
+
+def default_start_method(version: tuple[int, ...]) -> str:
+    """Return how multiprocessing starts processes on Linux when the script says nothing.
+
+    What counts is the Python that will run the script; the reader's own is the best guess there is.
+    """
+    return "fork" if version < (3, 14) else "forkserver"
 
 
 class OutOfBudget(Exception):
@@ -101,7 +110,7 @@ class Walk:
         self.complete = True
         self.children = 0
         self.in_child = 0
-        self.start_method = "fork"  # what multiprocessing's own default is on Linux
+        self.start_method = default_start_method(sys.version_info[:2])
         self.in_wrapper = 0  # how deep inside the forward of a wrapped model
         self.in_forward = 0
         self.syntax = Syntax()
