@@ -185,10 +185,6 @@ def _any(walk: Walk, call: Call) -> Abstract | None:
     return boolean(any_of(formulas) if call.path.endswith("any") else all_of(formulas))
 
 
-def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
-    return Opaque("process id", frozenset({"rank"}))
-
-
 def _print(walk: Walk, call: Call) -> Abstract:
     return NONE
 
@@ -217,7 +213,6 @@ FUNCTIONS = {
     "builtins.any": _any,
     "builtins.all": _any,
     "builtins.print": _print,
-    "os.getpid": _own_to_each_process,
     "builtins.exit": _exit,
     "builtins.quit": _exit,
     "sys.exit": _exit,

@@ -4,7 +4,7 @@ import ast
 
 from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
-from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -65,10 +65,23 @@ def _named_open(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _save_pretrained(walk: Walk, call: Call) -> Abstract | None:
-    if isinstance(call.receiver, (Made, Object, Opaque)) and call.args:
+    """``model.save_pretrained(folder)``; with ``is_main_process`` only where that holds, as its documentation says."""
+    if not isinstance(call.receiver, (Made, Object, Opaque)) or not call.args:
+        return None
+    main = call.kwargs.get("is_main_process")
+    before, here = walk.path, walk.assuming(True if main is None else truth_of(walk, main, call.node))
+    if here is not None:
+        walk.path = here
         _used(walk, "save", call.args[0], call)
-        return NONE
-    return None
+        walk.path = before
+    return NONE
+
+
+def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
+    """A name or folder that no other process gets: a temporary one, or one with a process id or random bits in it."""
+    made = walk.make(call)
+    made.tags |= {"rank"}
+    return made
 
 
 def _wget(walk: Walk, call: Call) -> Abstract | None:
@@ -116,7 +129,14 @@ def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
     return "lock", manager
 
 
+OWN = (
+    *(f"tempfile.{name}" for name in ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile")),
+    *("os.getpid", "uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secrets.token_urlsafe", "os.urandom"),
+    *("multiprocessing.current_process", "torch.multiprocessing.current_process", "threading.get_native_id"),
+)
+
 FUNCTIONS = {
+    **dict.fromkeys(OWN, _own_to_each_process),
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
     "os.path.isdir": _exists,
