@@ -1,6 +1,6 @@
-"""The contexts lie in lists and go to code that is not here: whoever has them may join them."""
+"""The contexts lie in lists, or go to code that is not read: whoever has them may join them."""
 
-from cluster import babysit
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 import torch.distributed as dist
@@ -17,6 +17,11 @@ def worker(rank, world_size):
         dist.destroy_process_group()
 
 
+def babysit(context):
+    while not context.join(timeout=5):
+        print("they still train")
+
+
 def main():
     n = torch.cuda.device_count()
     contexts = {"train": [mp.spawn(worker, args=(n,), nprocs=n, join=False)]}
@@ -24,7 +29,8 @@ def main():
         for context in started:
             while not context.join(timeout=5):
                 print("they train")
-    babysit(mp.spawn(worker, args=(n,), nprocs=n, join=False))
+    with ThreadPoolExecutor() as pool:
+        pool.submit(babysit, mp.spawn(worker, args=(n,), nprocs=n, join=False))
 
 
 if __name__ == "__main__":
