@@ -294,36 +294,3 @@ def test_the_exception_that_is_tried_out_reaches_no_destroy(run):
 
 def test_the_ends_say_where_they_are_from(run):
     assert {(event.how, event.status, event.alive) for event in run.of(Ended)} == {("natural", 0, 0)}
-
-
-def test_groups_that_one_call_makes_for_other_ranks_are_told_apart(tmp_path):
-    script = """
-import os, torch, torch.distributed as dist
-rank = int(os.environ["RANK"])
-for n in range(2):
-    dist.init_process_group("gloo", init_method=f"file://{os.getcwd()}/meeting{n}", rank=rank, world_size=2)
-    groups = [dist.new_group(ranks) for ranks in ([0], [1], [0, 1])]
-    for group in (groups[rank], groups[2], groups[2]):
-        dist.all_reduce(torch.ones(1), group=group)
-    if rank == 1:
-        own = dist.new_group([1], use_local_synchronization=True)
-        dist.all_reduce(torch.ones(1), group=own)
-    dist.barrier()
-    dist.destroy_process_group()
-"""
-    run = child(tmp_path, script, style="torchrun", ranks=2)
-    assert not run.of(Raised), run.output
-    first, second = (run.of(Collective, rank=rank) for rank in (0, 1))
-    reduced = [[event for event in events if event.group is not None] for events in (first, second)]
-    assert [(event.group.n, event.group.ranks, event.sequence) for event in reduced[0]] == [
-        *((0, (0,), 0), (2, (0, 1), 0), (2, (0, 1), 1)),
-        *((3, (0,), 0), (5, (0, 1), 0), (5, (0, 1), 1)),
-    ]
-    assert [(event.group.n, event.group.ranks, event.sequence) for event in reduced[1]] == [
-        *((1, (1,), 0), (2, (0, 1), 0), (2, (0, 1), 1), (0, (1,), 0)),
-        *((4, (1,), 0), (5, (0, 1), 0), (5, (0, 1), 1), (1, (1,), 0)),
-    ]
-    names = [[event.group.name for event in events[:3]] for events in reduced]
-    assert names[0][1:] == names[1][1:], "the ranks' one group has one name"
-    assert names[0][0] != names[1][0]
-    assert [event.sequence for event in first if event.group is None] == [0, 1] * 2, "the meeting, the barrier"

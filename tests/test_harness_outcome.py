@@ -128,36 +128,6 @@ def test_words_of_the_scripts_own_are_no_fault_of_the_containments(harness: "Har
     assert not any(event.ours for event in harness.last.trace.of(Raised))
 
 
-@pytest.mark.parametrize("error", [ValueError("a report\n of the guardian's"), AttributeError("'list'"), OSError("no")])
-def test_whatever_breaks_in_the_harness_the_layers_say_so(
-    harness: "Harness", monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    from ddpdoctor.harness import observation
-
-    def breaks(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(observation, "order", breaks)
-    plan = harness.plan("child.wrap()")
-    assert observation.available(plan) == (None if not isinstance(error, OSError) else "no")
-    seen = harness.observe(plan)
-    words = {"ValueError": "ValueError: a report of the guardian's", "AttributeError": "AttributeError: 'list'"}
-    reason = f"a fault of ddpdoctor's own: {words.get(type(error).__name__, 'no')}"
-    assert {(state.state, state.reason) for state in seen.layers.values()} == {("failed", reason)}
-    assert seen.trace is None
-
-
-def test_what_a_script_writes_among_the_events_breaks_nothing(harness: "Harness") -> None:
-    script = """\
-        import os
-        path = os.path.join(child.folder, "events", "77.jsonl")
-        lines = ['{"map": []}', '{"is": "Ended", "map": 3}', '{"is": "GroupInit", "place": 5}', "[" * 9999, "3", "{"]
-        open(path, "w").write("\\n".join(lines) + "\\n")
-        child.wrap()
-        """
-    assert reasons(harness, script)["probe"] == ("checked", None)
-
-
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -201,20 +171,6 @@ def test_a_script_that_runs_for_ever_says_what_it_had_come_to(harness: "Harness"
 def test_the_model_layer_is_served_by_a_run_that_time_cut_short(harness: "Harness") -> None:
     said = reasons(harness, "import time\nchild.wrap()\ntime.sleep(99)\n", timeout=1.0)
     assert said["model"] == ("checked", None)
-
-
-def test_a_fault_of_the_harness_is_never_the_users(harness: "Harness") -> None:
-    said = reasons(
-        harness,
-        """
-        child.say("GroupInit")
-        child.say("Raised", type="builtins.KeyError", message="'seen'", ours=True)
-        child.say("Ended", how="exception", status=1)
-        import os
-        os._exit(1)
-        """,
-    )
-    assert said["probe"] == ("failed", "a fault of ddpdoctor's own while it watched the script: KeyError: 'seen'")
 
 
 def test_a_child_that_cannot_start_is_told_by_its_last_words(
