@@ -1,5 +1,8 @@
 """How the reader follows objects through attributes, dictionaries, functions and modules: loaders, samplers, models."""
 
+import textwrap
+
+import pytest
 from reading import only, read
 
 from ddpdoctor.events import (
@@ -274,3 +277,39 @@ def test_two_loaders_of_one_factory_are_told_apart_by_their_calls(tmp_path):
     )
     first, second = (event.loader for event in program.of(LoaderBuilt))
     assert first.place == second.place and first.stack != second.stack and first != second
+
+
+@pytest.mark.parametrize("lines", range(6))
+@pytest.mark.parametrize(
+    ("guard", "body"),
+    [
+        ("try:\n    import quick\nexcept ImportError:\n    {}\n", "exception"),
+        ("match shape:\n    case [a, b]:\n        {}\n", "pattern"),
+        ("for i in range(9):\n    if i == 3:\n        {}\n", "index"),
+        ("if Options().flag:\n    {}\n", "object"),
+    ],
+    ids=lambda value: value if value.isalpha() else "",
+)
+def test_what_is_found_does_not_depend_on_line_numbers_in_different_files(tmp_path, lines, guard, body):
+    """One text for the lines of two files would say that what is decided in them holds together."""
+    head = "from made import Options\n"
+    helper = f"{head}\ndef build(ds, shape):\n" + textwrap.indent(guard.format("return DistributedSampler(ds)"), "    ")
+    made = "class Base(object): pass\nfrom outside import Flags\nclass Options(Flags): pass\n"
+    program = read(
+        tmp_path,
+        "from helper import build\n" + head + "\n" * lines + "s = build(x, shape)\nshuffle = False\n"
+        f"{guard.format('shuffle = True')}DataLoader(x, sampler=s, shuffle=shuffle)\n",
+        helper=f"from torch.utils.data import DistributedSampler\n\n\n\n{helper}",
+        made=made,
+        head="from torch.utils.data import DataLoader, DistributedSampler\n",
+    )
+    event = only(program.of(LoaderBuilt))
+    both = [
+        condition
+        for condition, sampler in alternatives(event.sampler)
+        if isinstance(sampler, Ref)
+        for condition, shuffle in alternatives(event.shuffle, condition)
+        if truth(shuffle) is True
+    ]
+    atoms = {literal.atom.text for condition in both for literal in condition}
+    assert both and len(atoms) == 2

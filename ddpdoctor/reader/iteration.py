@@ -96,14 +96,12 @@ def _keys(table: Table) -> list[Abstract]:
     return [Known(key) if isinstance(key, (str, int)) else Opaque(f"key of {text(table)}") for key in table.cells]
 
 
-def item_of(
-    walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None, depth: int = MAX_NESTED
-) -> Abstract:
+def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None, depth: int = MAX_NESTED) -> Abstract:
     """Return what one round of a loop over a value sees."""
     if isinstance(value, Choice):
         return choice((when, item_of(walk, option, node, loop, depth)) for when, option in options(value))
     if isinstance(value, Items) and value.items:
-        return _merged(value.items, node)
+        return _merged(walk, value.items, node)
     if isinstance(value, Table):
         keys = [Known(key) for key in value.cells if isinstance(key, (str, int))]
         return keys[0] if len(keys) == 1 else Opaque(f"key of {text(value)}")
@@ -128,10 +126,10 @@ def batch_tags(tags: Tags) -> Tags:
 def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, depth: int) -> Abstract | None:
     if value.path in LAYER_LISTS:
         layers = layers_of(value).items
-        return _merged(layers, node) if layers else None
+        return _merged(walk, layers, node) if layers else None
     last = value.path.rpartition(".")[2]
     if value.path == "builtins.enumerate" and value.args:
-        index = Opaque(f"index in line {getattr(node, 'lineno', 0)}", frozenset({("index", loop)} if loop else ()))
+        index = Opaque(f"index in {walk.line(node)}", frozenset({("index", loop)} if loop else ()))
         return Items([index, item_of(walk, value.args[0], node, loop, depth)], "tuple")
     if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
         parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
@@ -141,7 +139,7 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
     if value.path == "builtins.zip" and depth:
         return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple")
     if value.path == "builtins.range":
-        return _item_of_range(value, node, loop)
+        return _item_of_range(walk, value, node, loop)
     if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
         return _item_of_view(walk, value.args[0], last, node)
     if value.args and (value.path in PASSING or last in ("tqdm", "track")):
@@ -149,33 +147,33 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
     return None
 
 
-def _item_of_range(value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
+def _item_of_range(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
     bound = number(value.args[-1 if len(value.args) == 1 else 1]) if value.args else None
     if bound == Expression("constant", (1,)) and len(value.args) == 1:
         return Known(0)
     tags = value.tags | ({("index", loop)} if loop else set())
-    return Opaque(f"index in line {getattr(node, 'lineno', 0)}", tags)
+    return Opaque(f"index in {walk.line(node)}", tags)
 
 
 def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abstract:
     assert isinstance(table, Table)
     values = [read(cell, walk.path) for cell in table.cells.values()]
-    value = _merged(values, node) if values else Opaque("value", table.extra)
+    value = _merged(walk, values, node) if values else Opaque("value", table.extra)
     keys = [Known(key) for key in table.cells if isinstance(key, (str, int))]
     key = keys[0] if len(keys) == 1 else Opaque(f"key of {text(table)}")
     return {"values": value, "keys": key}.get(view, Items([key, value], "tuple"))
 
 
-def _merged(values: list[Abstract], node: ast.AST) -> Abstract:
+def _merged(walk: Walk, values: list[Abstract], node: ast.AST) -> Abstract:
     """Return one item of several: the first where they are alike, as what is done to one is done to all."""
     first = values[0]
     if len(values) == 1:
         return first
     rows = [value.items for value in values if isinstance(value, Items)]
     if isinstance(first, Items) and len(rows) == len(values) and len({len(row) for row in rows}) == 1:
-        return Items([_merged(list(column), node) for column in zip(*rows, strict=True)], first.kind)
+        return Items([_merged(walk, list(column), node) for column in zip(*rows, strict=True)], first.kind)
     tags = frozenset().union(*(value.tags for value in values[:8]))
     if all(isinstance(value, (Made, Object, Function, Class)) for value in values):
         line = getattr(node, "lineno", 0)
         return Choice(tuple((frozenset(), value) for value in values[:4])) if line else first
-    return Opaque(f"item in line {getattr(node, 'lineno', 0)}", tags)
+    return Opaque(f"item in {walk.line(node)}", tags)

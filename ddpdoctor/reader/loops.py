@@ -185,8 +185,7 @@ def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:
             continue
         for i, (when, value) in enumerate(cell):
             if isinstance(value, Known) and isinstance(value.value, (int, float, str)):
-                line = getattr(node, "lineno", 0)
-                cell[i] = (when, Opaque(f"{name} in line {line}", default=value))
+                cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value))
 
 
 def comprehension(

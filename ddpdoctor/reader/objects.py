@@ -21,7 +21,20 @@ class Made(Abstract):
     wrappers around it, each under its condition.
     """
 
-    __slots__ = ("args", "attributes", "inner", "kwargs", "node", "open", "owner", "path", "ref", "tags", "wrappers")
+    __slots__ = (
+        "args",
+        "attributes",
+        "home",
+        "inner",
+        "kwargs",
+        "node",
+        "open",
+        "owner",
+        "path",
+        "ref",
+        "tags",
+        "wrappers",
+    )
 
     def __init__(
         self,
@@ -39,6 +52,7 @@ class Made(Abstract):
         self.attributes: Cells = {}
         self.inner: Abstract | None = None
         self.owner: Abstract | None = None
+        self.home = ""  # the module that made it, where that is not the script
         self.wrappers: list[tuple[Condition, Made]] = []
         self.open = False  # called with ** or * of something unknown
         self.node: ast.AST | None = None
@@ -121,7 +135,7 @@ class Class(Abstract):
 class Object(Abstract):
     """An instance of a class of the project."""
 
-    __slots__ = ("attributes", "cls", "inner", "owner", "ref", "tags", "wrappers")
+    __slots__ = ("attributes", "cls", "home", "inner", "owner", "ref", "tags", "wrappers")
 
     def __init__(self, cls: Class, ref: Ref) -> None:
         self.cls = cls
@@ -130,6 +144,7 @@ class Object(Abstract):
         self.attributes: Cells = {}
         self.inner: Abstract | None = None
         self.owner: Abstract | None = None
+        self.home = ""  # the module that made it, where that is not the script
         self.wrappers: list[tuple[Condition, Made]] = []
 
     def __repr__(self) -> str:

@@ -220,6 +220,11 @@ class Project:
                 self._listings[folder] = frozenset()
         return self._listings[folder]
 
+    def name_of(self, file: str) -> str:
+        """Return the dotted name of the module that a file is; empty for the script itself."""
+        module = self._by_file.get(file)
+        return "" if file == self.script else os.path.basename(file) if module is None else module.name
+
     def text(self, file: str) -> str:
         """Return the text of a file that was parsed."""
         for module in (self.main, *self._by_file.values()):

@@ -41,7 +41,7 @@ def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
     if walk.loops and isinstance(node.target, (ast.Name, ast.Attribute)):
         tags = value.tags
         if not tags and not isinstance(value, Opaque) and getattr(value, "value", None).__class__ in (int, float):
-            value = Opaque(f"{text(left)} counted in line {node.lineno}")
+            value = Opaque(f"{text(left)} counted in {walk.line(node)}")
     assign(walk, node.target, value, frame)
 
 
@@ -140,7 +140,7 @@ def _pattern(walk: Walk, pattern: ast.pattern, subject: object, frame: Frame) ->
         return compare(walk, subject, ast.Eq(), walk.evaluate(pattern.value, frame), pattern)  # type: ignore[arg-type]
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
         return True
-    return walk.literal(f"the pattern in line {pattern.lineno} matches")
+    return walk.literal(f"the pattern in {walk.line(pattern)} matches")
 
 
 def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
@@ -157,7 +157,7 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         ends.append(walk.path)
     with walk.inside(*((Within("protected", place),) if node.finalbody else ()), Within("except", place)):
         for handler in node.handlers:
-            failed = assume(before, walk.literal(f"an exception reaches line {handler.lineno}"))
+            failed = assume(before, walk.literal(f"an exception reaches {walk.line(handler)}"))
             if failed is None:
                 continue
             walk.path, walk.dead = failed, False

@@ -17,7 +17,8 @@ def text(value: Abstract, depth: int = 0) -> str:
         return value.path
     if isinstance(value, (Made, Object)):
         name = value.path if isinstance(value, Made) else value.cls.name
-        return f"{name}@{value.ref.place.line}.{value.ref.n}"
+        home = f"{value.home}:" if value.home else ""
+        return f"{name}@{home}{value.ref.place.line}.{value.ref.n}"
     if isinstance(value, Attribute):
         return clipped(f"{text(value.receiver)}.{value.name}")
     if isinstance(value, Truth):

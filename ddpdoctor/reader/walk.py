@@ -134,11 +134,7 @@ class Walk:
         """Return the value of an expression."""
         self._tick()
         evaluator = self.tables.expressions.get(type(node))
-        return (
-            Opaque(f"{type(node).__name__} in line {node.lineno}")
-            if evaluator is None
-            else evaluator(self, node, frame)
-        )
+        return Opaque(f"{type(node).__name__} in {self.line(node)}") if not evaluator else evaluator(self, node, frame)
 
     def run(self, body: Iterable[ast.stmt], frame: Frame) -> None:
         """Interpret statements in order, until control cannot go on."""
@@ -199,6 +195,11 @@ class Walk:
         """Return where a node stands, in the file that is being interpreted."""
         return self._places.of(node, self.file)
 
+    def line(self, node: ast.AST) -> str:
+        """Return the words for the line of a node, with its module where that is not the script."""
+        module = self.project.name_of(self.file)
+        return f"line {getattr(node, 'lineno', 0)}" + (f" of {module}" if module else "")
+
     def ref(self, type_: str, node: ast.AST) -> Ref:
         """Return the reference of an object that is created now."""
         place = self.place(node)
@@ -212,6 +213,7 @@ class Walk:
         path = path or call.path
         ref = self.ref(path, call.node) if call.instance is None else call.instance.ref
         made = Made(path, ref, call.args, call.kwargs, call.flow() if tags is None else tags)
+        made.home = self.project.name_of(ref.place.file)
         made.open = call.open
         made.node = call.node
         return made
@@ -264,8 +266,8 @@ class Walk:
         """Return the literal that the atom of a canonical text holds; who asks first decides what the atom is."""
         atom = self._atoms.get(text)
         if atom is None:
-            line = getattr(node, "lineno", 0)
-            atom = self._atoms[text] = Atom(text, kind, expression, line, by_default=by_default)
+            atom = Atom(text, kind, expression, getattr(node, "lineno", 0), by_default=by_default)
+            self._atoms[text] = atom
         return Literal(atom, True)
 
     def assuming(self, formula: Formula) -> Condition | None:

@@ -229,7 +229,7 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     layout = format_named(call.kwargs.get("memory_format"))
     if layout is not None:
         flow |= {("layout", layout)}
-    return Opaque(f"{call.path.rpartition('.')[2]} in line {getattr(call.node, 'lineno', 0)}", flow)
+    return Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
 
 
 def _only_by(call: Call, device: Abstract) -> bool:

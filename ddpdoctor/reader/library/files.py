@@ -114,7 +114,7 @@ def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
     if not call.args:
         return None
     _used(walk, "load", call.args[0], call)
-    return Opaque(f"{call.path} in line {getattr(call.node, 'lineno', 0)}")
+    return Opaque(f"{call.path} in {walk.line(call.node)}")
 
 
 def _exists(walk: Walk, call: Call) -> Abstract | None:
