@@ -7,6 +7,7 @@ from ddpdoctor.events import Event, Unparsed
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
+from ddpdoctor.reader.epochs import iterator
 from ddpdoctor.reader.expressions import EXPRESSIONS
 from ddpdoctor.reader.formulas import test
 from ddpdoctor.reader.imports import load_module
@@ -30,6 +31,7 @@ TABLES = Tables(
     set_attribute=set_attribute,
     set_item=set_item,
     get_item=get_item,
+    iterator=iterator,
     item_of=item_of,
     decorate=decorate,
     base_called=base_called,

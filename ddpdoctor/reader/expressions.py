@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, Truth
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, Truth
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.cells import choice
@@ -189,7 +189,11 @@ def _deliver(walk: Walk, value: Abstract, frame: Frame) -> Abstract:
 def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in frame.cells:
         return _super(walk, node, frame)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "__next__":
+        walk.first_look = node.func.value
     callee = walk.evaluate(node.func, frame)
+    if isinstance(callee, External) and callee.path == "builtins.next" and node.args:
+        walk.first_look = node.args[0]
     args, kwargs, more = arguments(walk, node, frame)
     return walk.call(callee, Call(args, kwargs, node, frame, more))
 

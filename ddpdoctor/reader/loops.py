@@ -4,17 +4,16 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.condition import Condition, together
-from ddpdoctor.events import EpochBegun, Loop
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, options
-from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.events import Loop
+from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Table, options
+from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import PASSING, item_of, listed, loaders_in, rounds_of
-from ddpdoctor.reader.library.kinds import LOADER
+from ddpdoctor.reader.iteration import item_of, listed, loaders_in, rounds_of
 from ddpdoctor.reader.names import assign
-from ddpdoctor.reader.objects import Function, Generator, Made, Object
+from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 MAX_UNROLLED = 4
 """A loop over so few known things (phases, models) is interpreted once for each."""
@@ -93,7 +92,7 @@ def _rounds_over(
     walk: Walk, node: ast.AST, iterated: Abstract, frame: Frame, body: Callable[[Abstract], None], kind: str
 ) -> None:
     outer, before = walk.loops, walk.path
-    iterated = _own_iterator(walk, iterated, node, frame)
+    iterated = own_iterator(walk, iterated, node, frame)
     all_of_them = listed(walk, iterated)
     if all_of_them is not None and len(all_of_them.items) <= _unrolled(kind):
         for item in all_of_them.items:
@@ -108,46 +107,14 @@ def _rounds_over(
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
     loop = Loop(place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated))
-    for loader in loaders:
-        walk.emit(EpochBegun, node, place=place, loader=loader)
-    _run_samplers(walk, iterated, node, frame)
+    begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
     body(item_of(walk, iterated, node, loop))
 
 
-def _run_samplers(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -> None:
-    """Run the ``__iter__`` of the script's own samplers, as making a loader's iterator does."""
-    made = iterated.args[0] if isinstance(iterated, Made) and iterated.path in PASSING and iterated.args else iterated
-    loader = made.inner if isinstance(made, Object) else made
-    if not isinstance(loader, Made) or loader.path != LOADER:
-        return
-    for name, position in (("sampler", 3), ("batch_sampler", 4)):
-        for _, sampler in options(loader.argument(name, position) or NONE):
-            method = class_attribute(walk, sampler.cls, "__iter__") if isinstance(sampler, Object) else None
-            if isinstance(method, Function):
-                dead = walk.dead
-                run_body(walk, method, Call((sampler,), {}, node, frame), lambda value: value)
-                walk.dead = dead
-
-
 def _unrolled(kind: str) -> int:
     return MAX_UNROLLED if kind == "for" else 2 * MAX_UNROLLED
-
-
-def _own_iterator(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -> Abstract:
-    """Return what iterating an object of the project really goes over: what its ``__iter__`` yields or returns."""
-    if isinstance(iterated, Object):
-        method = class_attribute(walk, iterated.cls, "__iter__")
-        if isinstance(method, Function):
-            if walk.syntax.is_generator(method.node):
-                return Generator(method, Call((iterated,), {}, node, frame))
-            result = run_body(walk, method, Call((iterated,), {}, node, frame))
-            if result is not iterated and not (isinstance(result, Opaque) and iterated.inner is not None):
-                return result
-        if iterated.inner is not None:
-            return iterated.inner
-    return iterated
 
 
 def _rounds_of_generator(

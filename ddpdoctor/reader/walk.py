@@ -81,6 +81,7 @@ class Tables(NamedTuple):
     set_attribute: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
     set_item: Callable[["Walk", Abstract, Abstract, Abstract, ast.AST], None]
     get_item: Callable[["Walk", Abstract, Abstract, ast.AST], Abstract]
+    iterator: Callable[["Walk", Call], Abstract]
     item_of: Callable[["Walk", Abstract, ast.AST], Abstract]
     decorate: Callable[["Walk", Abstract, Abstract, ast.expr, Frame], Abstract]
     base_called: Callable[["Walk", Object, Call], None]
@@ -120,6 +121,7 @@ class Walk:
         self.visits: dict[ast.AST, int] = {}
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
+        self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self._at_root = False
         self._steps = steps

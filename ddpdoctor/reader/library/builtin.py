@@ -79,6 +79,10 @@ def _passed_on(walk: Walk, call: Call) -> Abstract:
     return walk.make(call)
 
 
+def _iterator(walk: Walk, call: Call) -> Abstract | None:
+    return walk.tables.iterator(walk, call) if call.args else None
+
+
 def _range(walk: Walk, call: Call) -> Abstract:
     values = [known(arg) for arg in call.args]
     if len(values) == 1 and isinstance(values[0], int) and 0 <= values[0] <= 1:
@@ -201,7 +205,7 @@ FUNCTIONS = {
     "builtins.sorted": _listed,
     "builtins.dict": _dict,
     "builtins.range": _range,
-    "builtins.iter": _passed_on,
+    "builtins.iter": _iterator,
     "builtins.enumerate": _passed_on,
     "builtins.zip": _passed_on,
     "builtins.reversed": _passed_on,
