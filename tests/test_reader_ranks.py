@@ -258,3 +258,25 @@ def test_the_default_group_by_its_name_is_the_whole_group(tmp_path):
     assert ranks(barrier_under(tmp_path, "rank == 0", setup)) == [0]
     program = read(tmp_path, "dist.init_process_group('nccl')\ndist.destroy_process_group(dist.GroupMember.WORLD)\n")
     assert program.of(GroupDestroyed)
+
+
+@pytest.mark.parametrize(
+    ("given", "rest", "expected"),
+    [
+        ("default=-1, type=int", "", True),
+        ("type=int", "", True),
+        ("type=int, default=0", "", True),
+        ("default=-1, type=int", "if args.rank == -1:\n    args.rank = int(os.environ['RANK'])", True),
+        ("type=int, default=0", "if args.url == 'env://':\n    args.rank = int(os.environ['RANK'])", True),
+        ("type=int, default=8", "", False),
+        ("type=str, default='8'", "", False),
+        ("type=int", "me = int(os.environ['RANK'])", False),
+        ("type=int, default=0", "me = dist.get_rank()", False),
+    ],
+)
+def test_an_option_called_rank_is_that_of_a_process_only_where_it_can_be(tmp_path, given, rest, expected):
+    setup = (
+        f"import argparse\np = argparse.ArgumentParser()\np.add_argument('--rank', {given})\nargs = p.parse_args()\n"
+    )
+    event = barrier_under(tmp_path, "args.rank == 2", f"{setup}{rest}\n")
+    assert for_some_ranks_only(event) is expected

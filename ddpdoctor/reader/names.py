@@ -25,10 +25,14 @@ RANK_NAMES = {
 """What a name says of a value about which nothing else is known."""
 
 
+LOW_RANK = ("lora", "adapter", "peft")
+"""Where these stand in a value's name, its rank is that of a matrix."""
+
+
 def hinted(name: str, tags: Tags, *, origin: str = "other", label: str | None = None) -> Opaque:
     """Return an unknown value with what its name says of it."""
     leaf = RANK_NAMES.get(name.lower())
-    if leaf is None:
+    if leaf is None or any(word in (label or "").lower() for word in LOW_RANK):
         return Opaque(label or name, tags, origin=origin)
     touched = tags | {"rank"} if leaf != "world_size" else tags | {"world"}
     return Opaque(label or name, touched, origin="rank", expression=Expression(leaf))

@@ -1,5 +1,6 @@
 """The project's own modules: where they are looked for, and what is known of each."""
 
+import ast
 import os
 
 from ddpdoctor.reader.abstract import Cells, Known
@@ -224,6 +225,11 @@ class Project:
         """Return the dotted name of the module that a file is; empty for the script itself."""
         module = self._by_file.get(file)
         return "" if file == self.script else os.path.basename(file) if module is None else module.name
+
+    def trees(self) -> tuple[ast.Module, ...]:
+        """Return the syntax trees of the modules that were parsed so far."""
+        sources = (module.source for module in (self.main, *self._by_file.values()))
+        return tuple(source.tree for source in sources if source is not None and source.tree is not None)
 
     def text(self, file: str) -> str:
         """Return the text of a file that was parsed."""

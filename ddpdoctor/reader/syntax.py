@@ -53,6 +53,11 @@ class Syntax:
             )
         return self._assigned[loop]
 
+    def has_another_rank(self, trees: "tuple[ast.Module, ...]", option: str) -> bool:
+        """Whether a program takes its rank from elsewhere than an option, and never stores it under that name."""
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        return any(map(_tells_the_rank, nodes)) and not any(_stores(node, option) for node in nodes)
+
     def mentions_rank(self, cls: Class) -> bool:
         """Whether the code of a class or its bases speaks of ranks."""
         if cls not in self._rank_aware:
@@ -60,6 +65,18 @@ class Syntax:
                 "istributed" in path for path in cls.external_bases()
             )
         return self._rank_aware[cls]
+
+
+def _tells_the_rank(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == "RANK"
+    return (isinstance(node, ast.Attribute) and node.attr == "get_rank") or (
+        isinstance(node, ast.Name) and node.id == "get_rank"
+    )
+
+
+def _stores(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
 
 
 def own_nodes(body: "list[ast.stmt]") -> Iterator[ast.AST]:

@@ -37,8 +37,23 @@ def _add_argument(walk: Walk, call: Call) -> Abstract | None:
     walk.emit(OptionDefined, call.node, flags=flags, default=lower_optional(default))
     if isinstance(parser, Made):
         name = known(call.kwargs.get("dest")) or _destination(flags)
-        write(parser.attributes, str(name), frozenset(), option(str(name), default))
+        given = option(str(name), default) if _names_a_place(walk, str(name), default) else plain(str(name), default)
+        write(parser.attributes, str(name), frozenset(), given)
     return walk.make(call, NO_TAGS)
+
+
+def _names_a_place(walk: Walk, name: str, default: Abstract | None) -> bool:
+    """Whether an option can be what its name says of the process: ``--rank`` is often that of a matrix.
+
+    A launcher's has no default, or one that no rank of a matrix has; and where the program takes its rank from
+    elsewhere, it puts it there.
+    """
+    if RANK_NAMES.get(name.lower()) != "rank":
+        return True
+    usual = known(default)
+    if isinstance(usual, (int, float, str)) and str(usual).lstrip("-").isdecimal() and int(usual) != 0:
+        return int(usual) < 0
+    return not walk.syntax.has_another_rank(walk.project.trees(), name)
 
 
 def _destination(flags: tuple[str, ...]) -> str:
@@ -54,6 +69,12 @@ def option(name: str, default: Abstract | None) -> Abstract:
         found = hinted(name, NO_TAGS, origin="configuration", label=label)
         found.default = default
         return found
+    return plain(name, default)
+
+
+def plain(name: str, default: Abstract | None) -> Opaque:
+    """Return the value of a command-line option whose name says nothing of the process."""
+    label = f"args.{name}"
     tags = frozenset({"configuration"}) if default is None else default.tags | {"configuration"}
     expression = number(default) if default is not None and "rank" in default.tags else None
     return Opaque(label, tags, origin="configuration", default=default, expression=_varying(expression))
