@@ -279,6 +279,26 @@ def test_a_folder_is_renamed_or_the_script_is_not_blamed(harness: "Harness", con
         assert seen.trace.of(Warned)[0].text == "old train.py"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another group")
+@pytest.mark.parametrize(
+    ("containment", "state"), [("rootless", "not-run"), ("overlay", "checked"), ("copy", "checked")]
+)
+def test_files_of_another_group_are_no_matter_for_an_ordinary_users_overlay(
+    harness: "Harness", containment: str, state: str
+) -> None:
+    (harness.folder / "runs").mkdir()
+    log = harness.folder / "runs/log.txt"
+    log.write_text("epoch 1\n")
+    os.chown(log, os.geteuid(), 4321)
+    seen = harness.run(
+        "child.say('GroupInit')\nopen('runs/log.txt', 'a').write('epoch 2')\n", containment=containment, style="single"
+    )
+    assert seen.layers["probe"].state == state, seen.layers["probe"].reason
+    if state == "not-run":
+        assert "runs/log.txt belongs to another user or group" in str(seen.layers["probe"].reason)
+    assert log.read_text() == "epoch 1\n"
+
+
 def test_an_overlay_bounds_what_a_run_may_write(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ddpdoctor.harness.memory.scratch", lambda free: 32 << 20)
     seen = harness.run(

@@ -104,6 +104,8 @@ class Guard:
 
         order = self._order
         rootless = containment == "rootless" or not overlay.may_as_root()
+        if rootless and order.ranks:
+            overlay.expect_own_files(order.root)
         orders = self._write_orders(order.plan, order.root, "overlay")
         commands = [Command(order.command, environment) for environment in order.ranks]
         needed = (order.root, orders.plan.directory, order.home, order.temporary)
