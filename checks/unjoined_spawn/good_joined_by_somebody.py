@@ -5,14 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
 
 
 def worker(rank, world_size):
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", init_method="tcp://127.0.0.1:29611", rank=rank, world_size=world_size)
     try:
-        value = torch.ones(1, device="cuda")
-        dist.all_reduce(value)
+        model = DistributedDataParallel(torch.nn.Linear(8, 1).to(rank), device_ids=[rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(torch.randn(4, 8, device=rank)).sum().backward()
+        optimizer.step()
     finally:
         dist.destroy_process_group()
 
