@@ -19,11 +19,23 @@ class Atom:
     distributed), ``configuration`` (options the user gives, the same on every rank), ``data`` (values that
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
     alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, and
-    ``refusals`` has for each alternative the literals any of which refuses it.
+    ``refusals`` has for each alternative the literals any of which refuses it. ``literals`` are the two over this atom:
+    that it does not hold, and that it does.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
-    __slots__ = ("by_default", "definition", "depth", "expression", "inside", "kind", "line", "refusals", "text")
+    __slots__ = (
+        "by_default",
+        "definition",
+        "depth",
+        "expression",
+        "inside",
+        "kind",
+        "line",
+        "literals",
+        "refusals",
+        "text",
+    )
 
     def __init__(
         self,
@@ -40,6 +52,7 @@ class Atom:
         self.line = line
         self.definition = definition
         self.by_default = by_default
+        self.literals = (Literal(self, False), Literal(self, True))
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative
         )
@@ -60,7 +73,7 @@ class Literal(NamedTuple):
 
     def opposite(self) -> "Literal":
         """Return the literal that holds exactly when this one does not."""
-        return Literal(self.atom, not self.holds)
+        return self.atom.literals[not self.holds]
 
     def __str__(self) -> str:
         return self.atom.text if self.holds else f"not ({self.atom.text})"
@@ -125,7 +138,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
                 alternatives |= formula.atom.definition
             else:
                 alternatives.add(frozenset({formula}))
-    kept = {one for one in alternatives if not any(other < one for other in alternatives)}
+    kept = _weakest(alternatives)
     if not kept:
         return False
     if len(kept) == 1:
@@ -136,6 +149,15 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
     if len(kept) > MAX_ALTERNATIVES or depth > MAX_DEPTH:
         return Literal(Atom(_text(kept), "other"), True)
     return Literal(_named(frozenset(kept)), True)
+
+
+def _weakest(alternatives: set[Condition]) -> set[Condition]:
+    """Return the alternatives without those that ask for all that another asks for, and more."""
+    fewest = min(map(len, alternatives), default=0)
+    shorter = [one for one in alternatives if len(one) == fewest]
+    if len(shorter) == len(alternatives):
+        return alternatives
+    return {one for one in alternatives if len(one) == fewest or not any(other < one for other in alternatives)}
 
 
 def _exhaustive(alternatives: set[Condition]) -> bool:
@@ -210,14 +232,20 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
             if holds:
                 open_ones.append(atom)
             else:
-                refused = (negation(as_formula(alternative)) for alternative in atom.definition)
-                queue += [one for one in refused if isinstance(one, Literal)]  # True: it could not hold anyway
+                queue += _refused(atom)
         for one in [one for one in open_ones if one is atom or atom in one.inside]:
             forced = _forced(parts, one)
             if forced is None:
                 return None
             queue += forced
     return frozenset(parts)
+
+
+@lru_cache(maxsize=20_000)
+def _refused(disjunction: Atom) -> tuple[Literal, ...]:
+    """Return what follows when a disjunction does not hold: none of its alternatives does."""
+    refused = (negation(as_formula(alternative)) for alternative in disjunction.definition or ())
+    return tuple(one for one in refused if isinstance(one, Literal))  # True: it could not hold anyway
 
 
 def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
