@@ -5,11 +5,11 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 :func:`assume` adds one to a condition.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from ddpdoctor.world import UNKNOWN, WORLDS, Expression, Member, evaluate
+from ddpdoctor.world import Expression
 
 
 class Atom:
@@ -291,61 +291,3 @@ def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:
                 yield formula
             else:
                 pending += [part for alternative in formula.atom.definition for part in alternative]
-
-
-def holds_for(formula: Formula, member: Member) -> bool | None:
-    """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
-    return _worth(formula, lambda atom: _worth_on(atom, member))
-
-
-def holds_by_default(formula: Formula) -> bool | None:
-    """Whether a formula holds when the user gives no options; ``None`` when that cannot be told.
-
-    What no option decides (ranks, data, unknown values) is left open.
-    """
-    return _worth(formula, _worth_by_default)
-
-
-def _worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
-    """Return a formula's value, three-valued, given that of its atoms."""
-    if isinstance(formula, bool):
-        return formula
-    if isinstance(formula, AllOf):
-        return _all(_worth(part, of_atom) for part in formula.parts)
-    answer = of_atom(formula.atom)
-    return None if answer is None else answer is formula.holds
-
-
-@lru_cache(maxsize=50_000)
-def _worth_on(atom: Atom, member: Member) -> bool | None:
-    if atom.definition is not None:
-        return _any(_all(holds_for(part, member) for part in alternative) for alternative in atom.definition)
-    value = UNKNOWN if atom.expression is None else evaluate(atom.expression, member)
-    return None if value is UNKNOWN else bool(value)
-
-
-@lru_cache(maxsize=50_000)
-def _worth_by_default(atom: Atom) -> bool | None:
-    if atom.definition is None:
-        return atom.by_default
-    return _any(_all(holds_by_default(part) for part in alternative) for alternative in atom.definition)
-
-
-def _all(answers: Iterable[bool | None]) -> bool | None:
-    seen = set(answers)
-    return False if False in seen else None if None in seen else True
-
-
-def _any(answers: Iterable[bool | None]) -> bool | None:
-    seen = set(answers)
-    return True if True in seen else None if None in seen else False
-
-
-def divides_ranks(condition: Condition) -> str | None:
-    """Return the first launch world in which only some ranks can meet a condition, or ``None``."""
-    formula = as_formula(condition)
-    for name, world in WORLDS.items():
-        left_out = [member for member in world if holds_for(formula, member) is False]
-        if left_out and len(left_out) < len(world):
-            return name
-    return None

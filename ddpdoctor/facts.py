@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ddpdoctor.condition import Condition, as_formula, compatible, divides_ranks, holds_for
+from ddpdoctor.condition import Condition, as_formula, compatible
 from ddpdoctor.events import (
     MAIN,
     Backward,
@@ -19,6 +19,7 @@ from ddpdoctor.events import (
     Unfollowed,
 )
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import divides_ranks, holds_for
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
 from ddpdoctor.world import UNKNOWN, WORLDS, Member
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ddpdoctor import reader
-from ddpdoctor.condition import as_formula, holds_for
+from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Event
 from ddpdoctor.trace import Predicted
+from ddpdoctor.truth import holds_for
 from ddpdoctor.world import WORLDS
 
 E = TypeVar("E", bound=Event)

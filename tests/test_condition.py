@@ -11,12 +11,10 @@ from ddpdoctor.condition import (
     as_formula,
     assume,
     compatible,
-    divides_ranks,
-    holds_by_default,
-    holds_for,
     negation,
     together,
 )
+from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 
 A, B, C = (Literal(Atom(name), True) for name in "abc")

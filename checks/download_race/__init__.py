@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, holds_by_default, literals
+from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import (
     excludes,
@@ -17,6 +17,7 @@ from ddpdoctor.facts import (
 )
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant
 from ddpdoctor.world import WORLDS
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import divides_ranks, literals
+from ddpdoctor.condition import literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
 from ddpdoctor.facts import completed, finished, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import divides_ranks
 from ddpdoctor.world import WORLDS
 
 

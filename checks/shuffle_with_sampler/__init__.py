@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, holds_by_default
+from ddpdoctor.condition import as_formula
 from ddpdoctor.events import LoaderBuilt, Raised
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives, truth
 
 RAISED = "mutually exclusive with shuffle"
