@@ -208,12 +208,15 @@ class EpochBegun(Event):
 
     O: ``number`` counts from 1 a loader; ``length`` is the number of batches a whole epoch has; ``indices`` are the
     samples of the whole epoch in order, as indices into the underlying dataset, or ``None`` when they cannot be had.
+    ``data`` is a digest of that dataset, with a loader's first epoch and no DistributedSampler: ranks with different
+    ones draw other samples by the same indices. It is ``None`` when there is none.
     """
 
     loader: Ref
     number: int = 0
     length: int | None = None
     indices: Sequence[int] | None = None
+    data: str | None = None
 
 
 class EpochEnded(Event):
@@ -295,13 +298,14 @@ class GradientsChanged(Event):
 class Forward(Event):
     """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
     around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
-    the mode that the model was last put into.
+    the mode that the model was last put into. O: ``inputs`` is a digest of what a wrapper got, in its first passes.
     """
 
     model: Value
     via: str
     grad: bool = True
     training: bool | None = None
+    inputs: str | None = None
 
 
 class Backward(Event):

@@ -200,6 +200,49 @@ def test_a_stream_without_a_length(reading):
     assert [(event.length, event.indices) for event in begun] == [(None, None)] * 2
 
 
+class Noisy(Numbers):
+    """Each sample has noise from the global generator, as augmented pictures have."""
+
+    def __getitem__(self, index):
+        return self.length + index + torch.rand(2)
+
+
+def data_of(reading, dataset, **options):
+    """The digest of a data set that a loader is read from."""
+    reading.run("for batch in loader:\n    step(batch)\n", loader=reading.loader(dataset, **options))
+    return reading.of(EpochBegun)[-1].data
+
+
+def test_the_same_data_has_the_same_digest_on_every_rank(tmp_path):
+    first, second = Reading(tmp_path, rank=0), Reading(tmp_path, rank=1)
+    torch.manual_seed(1)
+    digest = data_of(first, Noisy(10), batch_size=2)
+    torch.manual_seed(2)
+    assert data_of(second, Noisy(10), batch_size=5, shuffle=True) == digest
+    assert data_of(first, Subset(Noisy(10), [4, 5]), batch_size=2) == digest
+    assert data_of(second, Noisy(12), batch_size=2) != digest
+    assert data_of(second, [torch.ones(1)] * 10, batch_size=2) not in (digest, None)
+
+
+def test_asking_for_samples_leaves_the_scripts_random_numbers_alone(reading):
+    torch.manual_seed(1)
+    assert data_of(reading, Noisy(4), batch_size=4)
+    torch.manual_seed(1)
+    (batch,) = DataLoader(Noisy(4), batch_size=4)
+    assert torch.equal(reading.batches[-1], batch)
+
+
+@pytest.mark.parametrize("item", [object(), 1 / 3, "words", {"x": [torch.ones(1), None]}])
+def test_samples_of_any_kind(reading, item):
+    digest = data_of(reading, [item] * 4, batch_size=2, collate_fn=len)
+    assert (digest is None) is (type(item) is object)
+
+
+def test_no_digest_where_a_distributed_sampler_deals_the_samples(reading):
+    sampler = DistributedSampler(Numbers(20), num_replicas=2, rank=0)
+    assert data_of(reading, Numbers(20), batch_size=2, sampler=sampler) is None
+
+
 def test_samples_that_are_not_batched(reading):
     loader = reading.loader(Numbers(9), batch_size=None)
     reading.run("for epoch in range(9):\n    for sample in loader:\n        step([sample])\n", loader=loader)

@@ -122,6 +122,35 @@ def test_unsharded_loader_compares_the_ranks_samples(other, state, shared):
     assert verdict.state is state and verdict.evidence["shared"] == shared
 
 
+def test_equal_indices_into_different_data_are_not_the_same_samples():
+    loader = ref(10)
+    seen = [*epochs(loader, (0, 1, 2, 3)), *epochs(loader, (0, 1, 2, 3), rank=1)]
+    with_data = [
+        event.with_(data=f"file of rank {event.rank}") if isinstance(event, EpochBegun) else event for event in seen
+    ]
+    verdict = judge("unsharded-loader", fault(10, loader), *with_data)
+    assert verdict.state is State.NOT_REACHED and "different data" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("order", "inputs", "state"),
+    [
+        ((0, 1, 2, 3), ("a", "b"), State.NOT_REACHED),
+        ((0, 1, 2, 3), ("a", "a"), State.CONFIRMED),
+        ((0, 1, 2, 3), ("a", None), State.CONFIRMED),
+        ((3, 2, 1, 0), ("a", "b"), State.CONFIRMED),
+    ],
+)
+def test_equal_batches_may_be_divided_after_the_loader(order, inputs, state):
+    loader = ref(10)
+    seen = [*epochs(loader, (0, 1, 2, 3)), *epochs(loader, order, rank=1)]
+    got = [
+        Forward(place=at(31), rank=rank, order=1, model=NONE, via="wrapper", training=True, inputs=given)
+        for rank, given in enumerate(inputs)
+    ]
+    assert judge("unsharded-loader", fault(10, loader), *seen, *got).state is state
+
+
 def test_one_sample_is_no_share_of_the_data():
     loader = ref(10)
     seen = [*epochs(loader, (0,)), *epochs(loader, (0,), rank=1)]

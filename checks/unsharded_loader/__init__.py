@@ -80,7 +80,28 @@ def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
     share = len(shared) / max(smaller, 1)
     if len(shared) < len(run.ranks) or share < UNDIVIDED:
         return not_reached(f"{ranks} share {len(shared)} of {smaller} samples, which padding can explain", **evidence)
+    if first.data != second.data:
+        return not_reached(
+            f"{ranks} hold different data: equal indices are not the same samples",
+            data={f"rank {event.rank}": event.data for event in begun},
+            **evidence,
+        )
+    if list(first.indices) == list(second.indices):
+        inputs = [_first_inputs(run, event) for event in begun]
+        if None not in inputs and inputs[0] != inputs[1]:
+            return not_reached(
+                f"{ranks} draw the same batches, and their models get different ones: something else may divide them",
+                inputs={f"rank {event.rank}": given for event, given in zip(begun, inputs, strict=True)},
+                **evidence,
+            )
     return confirmed(f"{ranks} share {share:.0%} of the samples of an epoch", **evidence)
+
+
+def _first_inputs(run: Observed, begun: EpochBegun) -> str | None:
+    """Return the digest of what a rank's wrapped model got first in an epoch."""
+    assert begun.rank is not None
+    after = (event for event in run.on(begun.rank, Forward) if event.order > begun.order)
+    return next((event.inputs for event in after if event.via == "wrapper" and event.grad and event.training), None)
 
 
 def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBegun] | None:

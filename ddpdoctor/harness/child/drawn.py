@@ -5,6 +5,8 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
+from ddpdoctor.harness.child.digests import data_digest
+
 SAMPLES_LOADED = 4
 """The samples of a batch that are loaded: enough for BatchNorm, which needs two values, and for half-batches of that.
 
@@ -99,3 +101,15 @@ def _underlying(dataset: Any, indices: "array[int]") -> "array[int]":
         indices = array("q", (int(chosen[index]) for index in indices))
         dataset = dataset.dataset
     return indices
+
+
+def data_of(loader: Any) -> str | None:
+    """Return a digest of the data set that a loader's indices are into; ``None`` where its sampler knows the ranks."""
+    from torch.utils.data import DistributedSampler, Subset
+
+    if isinstance(loader.sampler, DistributedSampler):
+        return None
+    dataset = loader.dataset
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    return data_digest(dataset)

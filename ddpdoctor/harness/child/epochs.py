@@ -10,7 +10,7 @@ from ddpdoctor.events import EpochBegun, EpochEnded
 from ddpdoctor.harness.child import peers
 from ddpdoctor.harness.child.budget import BATCHES_A_STEP
 from ddpdoctor.harness.child.dataset_log import length
-from ddpdoctor.harness.child.drawn import SAMPLES_LOADED, Batches, indices_of
+from ddpdoctor.harness.child.drawn import SAMPLES_LOADED, Batches, data_of, indices_of
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.recorder import INLINE_INDICES
@@ -68,6 +68,7 @@ class Epoch:
             number=self._number,
             length=self.length,
             indices=tuple(indices) if inline and indices is not None else None,
+            data=data_of(self._loader) if indices is not None and self._number == 1 else None,
         )
         if self.length is not None:
             peers.announce(observer, self._key, self.length)
@@ -173,7 +174,7 @@ class Epoch:
             observer.recorder.write(
                 EpochEnded, at=self._at, loader=self._ref, number=self._number, steps=steps, cut=cut
             )
-        observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0)
+        observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0, cut=cut)
 
     def __del__(self) -> None:
         if not self._ended and os.getpid() == self._observer.pulse.pid and not sys.is_finalizing():

@@ -5,9 +5,13 @@ from types import ModuleType
 from typing import Any
 
 from ddpdoctor.events import Forward
+from ddpdoctor.harness.child.digests import digest
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.wrapped import Wrapped
+
+PASSES_DIGESTED = 12
+"""Of so many passes through wrappers the inputs are digested: those of the steps of two short epochs."""
 
 
 def install(observer: Observer, torch: ModuleType) -> None:
@@ -24,6 +28,7 @@ class Forwards:
         self._observer = observer
         self._torch = torch
         self._inside = False
+        self._passes = 0  # through wrappers
         self._trainable: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
     def calling(self, original: Any) -> Any:
@@ -48,7 +53,9 @@ class Forwards:
             wrapped = self._observer.wrappers.all.get(wrapper)
             outer, self._inside = self._inside, True
             if wrapped is not None:
-                self._write(wrapper, wrapped.ref, "wrapper")
+                self._passes += 1
+                inputs = digest((args, kwargs)) if self._passes <= PASSES_DIGESTED else None
+                self._write(wrapper, wrapped.ref, "wrapper", inputs)
             try:
                 output = through(original, wrapper, *args, **kwargs)
             finally:
@@ -80,9 +87,14 @@ class Forwards:
             known = self._trainable[module] = any(True for parameter in module.parameters() if parameter.requires_grad)
         return known
 
-    def _write(self, module: Any, model: Any, via: str) -> None:
+    def _write(self, module: Any, model: Any, via: str, inputs: str | None = None) -> None:
         if self._observer.trial is not None:
             self._observer.trial.went_on()
         self._observer.recorder.write(
-            Forward, model=model, via=via, grad=self._torch.is_grad_enabled(), training=bool(module.training)
+            Forward,
+            model=model,
+            via=via,
+            grad=self._torch.is_grad_enabled(),
+            training=bool(module.training),
+            inputs=inputs,
         )
