@@ -49,7 +49,8 @@ def _len(walk: Walk, call: Call) -> Abstract | None:
         return Known(len(value.items))
     if value is None:
         return None
-    tags = frozenset(tag for tag in value.tags if isinstance(tag, str) and tag != "data")
+    flow = value.extra if isinstance(value, (Items, Table)) else value.tags  # how many there are, not what they hold
+    tags = frozenset(tag for tag in flow if isinstance(tag, str) and tag != "data")
     return Opaque(f"len({text(value)})", tags)
 
 

@@ -1,11 +1,24 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
 from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Choice,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    is_none,
+    known,
+    options,
+)
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import UNKNOWN_VALUE
 from ddpdoctor.world import Expression
@@ -135,7 +148,9 @@ def make_uniform(value: Abstract) -> None:
         value.tags = frozenset(tag for tag in value.tags if tag not in ("data", "rank"))
     elif isinstance(value, Items):
         value.extra = frozenset(tag for tag in value.extra if tag not in ("data", "rank"))
-        for item in value.items:
+        for i, item in enumerate(value.items):
+            if isinstance(item, (Choice, Table)):  # of which the ranks held different ones, or some of it
+                value.items[i] = Opaque(f"what came instead of {text(item)}")
             make_uniform(item)
 
 
