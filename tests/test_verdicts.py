@@ -26,6 +26,7 @@ from ddpdoctor.events import (
     LoaderBuilt,
     ModelWrapped,
     Norm,
+    OptimizerStep,
     ParameterSeen,
     ProcessJoined,
     ProcessStarted,
@@ -298,6 +299,29 @@ def test_a_bypass_is_confirmed_by_gradients_that_nothing_averaged():
     assert judge("bypassed-ddp-forward", predicted, forward).state is State.NOT_REACHED
     elsewhere = backward.with_(place=at(30))
     assert judge("bypassed-ddp-forward", predicted, forward, elsewhere).state is State.NOT_REACHED
+    through = forward.with_(via="wrapper")
+    assert judge("bypassed-ddp-forward", predicted, through, averaged).state is State.NOT_REACHED
+
+
+@pytest.mark.parametrize(
+    ("line", "shape", "state"),
+    [
+        (23, (4, 1), State.NOT_REACHED),
+        (23, (), State.CONFIRMED),  # a loss that is logged
+        (22, (4, 1), State.NOT_REACHED),  # in a hook, while the backward runs
+        (25, (4, 1), State.CONFIRMED),  # after the step
+    ],
+)
+def test_gradients_that_the_script_may_have_averaged_itself_are_no_bypass(line, shape, state):
+    from ddpdoctor.finding import Label
+
+    predicted = fault(20, places=(Label(place=Place(TRAIN, 22, 1, 22, 40), text="the backward"),))
+    forward = Forward(place=at(20), rank=0, model=NONE, via="module")
+    backward = Backward(place=at(22), rank=0, reduced=False, bypassed=(ref(15),))
+    step = OptimizerStep(place=at(24), rank=0)
+    reduced = Collective(place=at(line), stack=(at(line),), rank=0, op="all_reduce", shapes=(shape,))
+    seen = {22: (reduced, backward, step), 23: (backward, reduced, step), 25: (backward, step, reduced)}[line]
+    assert judge("bypassed-ddp-forward", predicted, forward, *seen).state is state
 
 
 def test_a_group_that_is_initialised_again_counts_as_open():
@@ -405,8 +429,8 @@ def test_a_hang_stands_where_the_ranks_went_apart():
     lone = Collective(place=at(18), rank=0, op="barrier", sequence=1)
     other = Collective(place=at(25), rank=1, op="all_reduce", origin="reducer", sequence=1)
     stopped = [
-        Blocked(place=at(18), rank=0, inside=lone, seconds=3.2),
-        Blocked(place=at(25), rank=1, inside=other, seconds=3.1),
+        Blocked(place=at(18), rank=0, inside=lone, seconds=3.2, for_ever=True),
+        Blocked(place=at(25), rank=1, inside=other, seconds=3.1, for_ever=True),
     ]
     (found,) = faults("hang", *common, lone, other, *stopped)
     assert found.place == at(18) and "rank 1 waits in all_reduce" in found.message
@@ -415,7 +439,7 @@ def test_a_hang_stands_where_the_ranks_went_apart():
 
 def test_a_hang_names_the_rank_that_has_ended():
     lone = Collective(place=at(18), rank=0, op="barrier", sequence=0)
-    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=3.2)
+    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=3.2, for_ever=True)
     (found,) = faults("hang", lone, stopped, Ended(place=at(60), rank=1, how="natural"))
     assert "rank 1 has ended" in found.message
 
@@ -425,7 +449,10 @@ def group(name, *ranks, n=0):
 
 
 def stops(*collectives):
-    return [Blocked(place=event.place, rank=event.rank, inside=event, seconds=6.0, time=9.0) for event in collectives]
+    return [
+        Blocked(place=event.place, rank=event.rank, inside=event, seconds=6.0, time=9.0, for_ever=True)
+        for event in collectives
+    ]
 
 
 def test_what_only_some_ranks_do_by_right_is_not_where_they_went_apart():
@@ -488,7 +515,7 @@ def test_a_hang_names_the_test_that_sent_the_ranks_apart(tmp_path):
 
 def test_ranks_that_wait_for_ranks_that_were_not_started_have_not_gone_apart():
     meeting = Collective(place=at(18), rank=0, op="init_process_group")
-    stopped = Blocked(place=at(18), rank=0, inside=meeting, seconds=3.2)
+    stopped = Blocked(place=at(18), rank=0, inside=meeting, seconds=3.2, for_ever=True)
     for size, found in ((4, 0), (2, 1)):
         joins = GroupInit(place=at(18), rank=0, world_size=Constant(value=size))
         assert len(faults("hang", joins, meeting, stopped)) == found
@@ -496,7 +523,7 @@ def test_ranks_that_wait_for_ranks_that_were_not_started_have_not_gone_apart():
 
 def test_a_failed_rank_explains_that_the_others_wait():
     lone = Collective(place=at(18), rank=0, op="all_reduce")
-    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=2.0)
+    stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=2.0, for_ever=True)
     raised = Raised(place=at(21), rank=1, type="KeyError", message="'x'")
     assert not faults("hang", lone, stopped, raised)
     (found,) = faults("rank-failure", lone, stopped, raised, wrapped())
@@ -515,6 +542,25 @@ def test_the_first_cause_is_reported_and_its_echoes_are_not():
 @pytest.mark.parametrize("field", [{"ours": True}, {"after_cut": True}])
 def test_what_is_not_the_scripts_own_failure_is_not_reported(field):
     assert not faults("rank-failure", Raised(place=at(21), rank=1, type="E", message="m", **field), wrapped())
+
+
+def test_a_rank_that_waited_when_time_was_up_is_no_hang():
+    lone = Collective(place=at(18), rank=0, op="barrier")
+    stopped = [Blocked(place=at(18), rank=0, inside=lone, seconds=99.0), Blocked(place=at(9), rank=1, seconds=99.0)]
+    assert not faults("hang", lone, *stopped)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"type": "SystemExit", "message": "loss is nan", "status": 1}, "ended with status 1 by sys.exit: loss is nan"),
+        ({"type": "os._exit", "message": "", "status": 5}, "ended with status 5 by os._exit"),
+        ({"type": "exit", "message": "", "status": 7}, "ended with status 7"),
+    ],
+)
+def test_a_rank_that_leaves_with_a_status_has_failed(fields, said):
+    (found,) = faults("rank-failure", Raised(place=at(21), rank=1, **fields), wrapped())
+    assert (found.place, found.message) == (at(21), f"rank 1 {said}")
 
 
 def test_what_a_script_lacks_to_begin_with_is_no_failure_of_a_rank():
@@ -536,7 +582,7 @@ def test_exceptions_that_only_tell_of_each_other_are_told_when_no_rank_came_to_a
     for how in ("exit", "killed"):
         assert not faults("rank-failure", echo, ends[0], ended(how)[1], wrapped())
     lone = Collective(place=at(18), rank=1, op="all_reduce")
-    waits = Blocked(place=at(18), rank=1, inside=lone, seconds=2.0)
+    waits = Blocked(place=at(18), rank=1, inside=lone, seconds=2.0, for_ever=True)
     assert not faults("rank-failure", echo, waits, ends[0], ended("natural")[1], wrapped())
 
 

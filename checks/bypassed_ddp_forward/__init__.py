@@ -1,12 +1,18 @@
 """A training loss whose forward goes around DDP: its gradients are never averaged."""
 
+import itertools
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Backward, Forward, GradientsSeen, ModelWrapped
+from ddpdoctor.events import Backward, Collective, Forward, ModelWrapped, OptimizerStep
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
+
+REDUCTIONS = ("all_reduce", "all_gather", "reduce")
+"""How the names of the collectives begin with which gradients are averaged by hand."""
 
 
 def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
@@ -16,6 +22,8 @@ def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
         came_from = [forwards[order] for order in backward.forwards if order in forwards]
         around = [event for event in came_from if event.via == "module" and event.grad]
         if not around or any(_through_wrapper(event, around[0]) for event in came_from):
+            continue
+        if _averaged_by_hand(trace, backward):
             continue
         yield Fault(
             place=around[0].place,
@@ -30,30 +38,88 @@ def _through_wrapper(event: Forward, other: Forward) -> bool:
     return event.via == "wrapper" and compatible(event.when, other.when)
 
 
+def _averaged_by_hand(trace: Predicted, backward: Backward) -> bool:
+    """Whether a loop (over the parameters) reduces something between a backward and the step that follows it."""
+    steps = (event.order for event in trace.with_(backward, OptimizerStep) if event.order > backward.order)
+    step = next(steps, math.inf)
+    around = {loop.place for loop in backward.loops}
+    for event in trace.with_(backward, Collective):
+        own_loop = any(loop.place not in around for loop in event.loops)
+        if backward.order < event.order < step and own_loop and event.op.startswith(REDUCTIONS):
+            return True
+    return False
+
+
 def _wraps(trace: Predicted, event: Forward) -> tuple[Label, ...]:
     wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process]
     return tuple(Label(place=wrap.place, text="wrapped here") for wrap in wraps[:1])
 
 
+class Pass(NamedTuple):
+    """A backward pass of a run: the forwards since the one before it, and what the script reduced before the step."""
+
+    backward: Backward
+    forwards: tuple[Forward, ...]
+    by_hand: tuple[Collective, ...]
+
+
 def gradients_stayed_local(fault: Fault, run: Observed) -> Verdict:
-    """See whether the backward that followed averaged anything, and whether the ranks' gradients differ."""
-    backwards = [event for event in run.of(Backward) if any(label.place.covers(event.place) for label in fault.places)]
-    bypassed = [event for event in backwards if event.bypassed]
-    if bypassed:
-        digests = {
-            f"rank {event.rank}": event.digest for event in run.of(GradientsSeen) if event.step == 1 and event.digest
-        }
-        differ = len(set(digests.values())) > 1
-        reason = "a backward gave the wrapped model gradients and averaged none"
+    """See whether the backward that followed averaged anything, or the script did it by itself."""
+    passes = [
+        each
+        for rank in run.ranks
+        for each in _passes(run, rank)
+        if any(label.place.covers(each.backward.place) for label in fault.places)
+    ]
+    bypassed = [each for each in passes if each.backward.bypassed]
+    local = [each.backward for each in bypassed if not each.by_hand]
+    if local:
         return confirmed(
-            reason + ("; the ranks' gradients differ" if differ else ""),
-            backward=bypassed[0].place,
-            ranks=sorted({event.rank for event in bypassed if event.rank is not None}),
-            **({"gradients": digests} if digests else {}),
+            "a backward gave the wrapped model gradients and averaged none",
+            backward=local[0].place,
+            ranks=sorted({event.rank for event in local if event.rank is not None}),
         )
-    if any(event.reduced for event in backwards):
-        return refuted("the backward of this loss averaged the gradients", backward=backwards[0].place)
+    if bypassed:
+        return not_reached(
+            "before the step the script reduces tensors itself, which may be the gradients",
+            reduced=bypassed[0].by_hand[0].place,
+            collectives=len(bypassed[0].by_hand),
+        )
+    for each in passes:
+        if each.backward.reduced and any(_is_here(event, fault) for event in each.forwards):
+            return refuted("the backward of this loss averaged the gradients", backward=each.backward.place)
+    if any(each.backward.reduced for each in passes):
+        return not_reached("in the rounds of the run this forward did not go around DDP")
     return not_reached("the backward of this loss was not reached")
+
+
+def _passes(run: Observed, rank: int) -> Iterator[Pass]:
+    """Yield the backward passes of a rank."""
+    events = [event for event in run if event.rank == rank]
+    forwards: list[Forward] = []
+    for position, event in enumerate(events):
+        if isinstance(event, Forward):
+            forwards.append(event)
+        elif isinstance(event, Backward):
+            after = itertools.takewhile(lambda each: not isinstance(each, OptimizerStep), events[position + 1 :])
+            inside = (each for each in events[:position] if any(map(event.place.covers, each.stack)))
+            by_hand = tuple(each for each in (*inside, *after) if isinstance(each, Collective) and _averages(each))
+            yield Pass(event, tuple(forwards), by_hand)
+            forwards.clear()
+
+
+def _averages(event: Collective) -> bool:
+    """Whether the script itself reduces more than single numbers."""
+    return event.origin == "user" and event.op.startswith(REDUCTIONS) and any(map(_is_more, event.shapes))
+
+
+def _is_more(shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) > 1
+
+
+def _is_here(event: Forward, fault: Fault) -> bool:
+    """Whether a forward goes around DDP and was made at the place of a fault, or in what is called there."""
+    return event.via == "module" and event.grad and any(map(fault.place.covers, (event.place, *event.stack)))
 
 
 CHECK = Check(
