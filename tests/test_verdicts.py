@@ -324,6 +324,25 @@ def test_gradients_that_the_script_may_have_averaged_itself_are_no_bypass(line, 
     assert judge("bypassed-ddp-forward", predicted, forward, *seen).state is state
 
 
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        ("rank", State.REFUTED),
+        ("configuration", State.REFUTED),
+        ("other", State.NOT_REACHED),
+        ("data", State.NOT_REACHED),
+    ],
+)
+def test_a_rank_that_may_write_later_refutes_nothing(kind, state):
+    test = Literal(Atom("val < best", kind), True)
+    either = Literal(Atom("val < best or last", "any", definition=frozenset({frozenset({test})})), True)
+    written = FileUsed(place=at(44), rank=0, op="save", path=Constant(value="best.pt"), by="torch.save")
+    for literal in (test, either):
+        event = FileUsed(place=at(44), op="save", path=NONE, by="torch.save", when=frozenset({literal}))
+        verdict = judge("save-on-every-rank", fault(44, event=event), written, *ended())
+        assert verdict.state is state
+
+
 def test_a_group_that_is_initialised_again_counts_as_open():
     rounds = [
         kind(place=at(line), rank=rank)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
+from ddpdoctor.condition import Atom
 from ddpdoctor.events import FileUsed, GroupInit
 from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
@@ -68,9 +69,26 @@ def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:
         return not_reached(
             f"rank {names} did not come to its end: whether it writes here too is not known", paths=paths
         )
+    if len(wrote) < 2 and _may_come_to_it(fault):
+        return not_reached(
+            f"only rank {here[0].rank} wrote here in this run, after a test that another rank can pass later",
+            paths=paths,
+        )
     if len(wrote) < 2:
         return refuted(f"only rank {here[0].rank} wrote here", paths=paths)
     return refuted("the ranks wrote different paths", paths=paths)
+
+
+def _may_come_to_it(fault: Fault) -> bool:
+    """Whether something else than the rank decides about a save: the data, or a file that another rank was first with.
+
+    A rank that has not written in the few steps of a run may still do so.
+    """
+    return fault.event is not None and any(_is_the_ranks_own(literal.atom) for literal in fault.event.when)
+
+
+def _is_the_ranks_own(atom: Atom) -> bool:
+    return atom.kind in ("data", "other") or any(map(_is_the_ranks_own, atom.inside))
 
 
 def _path(event: FileUsed) -> str:
