@@ -388,12 +388,14 @@ class Blocked(Event):
     """O: the run was stopped while this rank was at ``place``.
 
     ``inside`` is the collective it waited in (``None`` when it was in none) and ``seconds`` for how long; ``busy`` when
-    it was computing.
+    it was computing. ``for_ever`` when what it waited for could not come: every rank that was left waited in a
+    collective, and none of these could complete.
     """
 
     inside: Collective | None = None
     seconds: float = 0.0
     busy: bool = False
+    for_ever: bool = False
 
 
 # --- files, failures, frameworks -----------------------------------------------------------------------------------
@@ -416,8 +418,9 @@ class Raised(Event):
     tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone.
     ``foreign`` is the message of the exception that a library or the system raised, this one or the one that the script
     raised it for; ``None`` when the script began it with a ``raise`` of its own. ``missing`` is the module, file or
-    argument that the script wanted. ``after_cut`` when the training had been ended early before, so that what follows
-    it may have met what it never meets otherwise.
+    argument that the script wanted. ``after_cut`` when it follows a training of which something was left out, so that
+    it may have met what it never meets otherwise. ``status`` is the exit status where the script left with one that is
+    not 0: ``type`` is then ``SystemExit``, ``os._exit`` or ``exit``, ``message`` what ``sys.exit`` was given to say.
     """
 
     type: str
@@ -427,6 +430,7 @@ class Raised(Event):
     foreign: str | None = None
     missing: str | None = None
     after_cut: bool = False
+    status: int | None = None
 
 
 class Trial(Event):

@@ -118,6 +118,9 @@ def main():
         said = error.code if isinstance(error.code, str) else ""
         if status == 2:
             child.say("Raised", type="SystemExit", message="2", missing=names.get("MISSING", "arguments"))
+        elif status:
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno
+            child.say("Raised", line, type="SystemExit", message=said, status=status)
     except BaseException as error:
         traceback.print_exc()
         how, status = "exception", 1

@@ -25,7 +25,7 @@ def raise_in(tmp_path):
     raised = []
 
     def execute(text, *, spent=False, usage_error=None, **names):
-        failures = Failures(recorder, frames, types.SimpleNamespace(spent=spent))
+        failures = Failures(recorder, frames, types.SimpleNamespace(cut_short=spent))
         failures.usage_error = usage_error
         try:
             exec(compile(text, str(path), "exec"), names)  # noqa: S102

@@ -132,7 +132,13 @@ def test_what_a_peer_says_of_a_rank_that_left_with_a_status_is_no_hang(harness: 
         """
     )
     assert blocked(harness) == {}
-    assert [event.caused_by_peer for event in seen.trace.of(Raised)] == [True]
+    assert [(event.rank, event.caused_by_peer) for event in seen.trace.of(Raised)] == [(1, False), (0, True)]
+
+
+def test_a_status_that_nothing_else_tells_of_is_a_failure_of_the_rank(harness: "Harness") -> None:
+    seen = harness.run("import os, time\nchild.wrap()\nif RANK: os._exit(7)\nchild.collective(wait=60)\n")
+    (raised,) = seen.trace.of(Raised)
+    assert (raised.rank, raised.status, raised.caused_by_peer) == (1, 7, False)
 
 
 def test_an_end_without_a_word_is_an_exit(harness: "Harness") -> None:

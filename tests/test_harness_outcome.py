@@ -87,7 +87,7 @@ def test_an_exception_at_import_is_no_finding_of_the_run(harness: "Harness") -> 
     assert said["model"][1].endswith("before it wraps a model in DistributedDataParallel")  # type: ignore[union-attr]
 
 
-def test_an_exception_of_a_loader_before_the_wrap_is_the_probes_business(harness: "Harness") -> None:
+def test_a_script_that_fails_before_the_wrap_has_shown_no_training(harness: "Harness") -> None:
     said = reasons(
         harness,
         """\
@@ -98,12 +98,16 @@ def test_an_exception_of_a_loader_before_the_wrap_is_the_probes_business(harness
         raise ValueError('sampler and shuffle')
         """,
     )
-    assert said["probe"] == ("checked", None)
     assert said["model"] == (
         "not-run",
         "train.py raises ValueError: sampler and shuffle (train.py:5) before it wraps a model in "
         "DistributedDataParallel",
     )
+    assert said["probe"] == (
+        "not-run",
+        "train.py raises ValueError: sampler and shuffle (train.py:5) before it comes to its training",
+    )
+    assert harness.last is not None and harness.last.trace is not None, "what it did show is judged all the same"
 
 
 def test_a_script_that_fails_when_its_ranks_have_met_shows_no_training(harness: "Harness") -> None:
@@ -133,7 +137,7 @@ def test_words_of_the_scripts_own_are_no_fault_of_the_containments(harness: "Har
     [
         ("import sys\nsys.exit(0)\n", "train.py ends with status 0 (train.py:1) and never "),
         ("print('nothing')\n", "train.py ends and never "),
-        ("print('x'); import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:1) and never "),
+        ("print('x'); import sys\nsys.exit(3)\n", "train.py ends with status 3 (train.py:2) and never "),
         ("raise SystemExit('no  GPU')\n", "train.py ends with status 1 (train.py:1), saying 'no GPU', and never "),
     ],
 )
@@ -141,6 +145,46 @@ def test_a_script_that_never_trains_says_how_it_ended(harness: "Harness", script
     states = reasons(harness, script)
     assert states["model"] == ("not-run", said + "wraps a model in DistributedDataParallel")
     assert states["probe"] == ("not-run", said + "sets up distributed training")
+
+
+AFTER_THE_CUT = """\
+    child.wrap()
+    child.say("OptimizerStep")
+    child.say("Raised", type="KeyError", message="'best'", after_cut=True)
+    child.say("Ended", how="exception", status=1)
+    import os
+    os._exit(1)
+    """
+
+
+def test_what_fails_after_the_cut_is_told_and_is_no_finding(harness: "Harness") -> None:
+    said = reasons(harness, AFTER_THE_CUT)
+    assert said["model"] == ("checked", None)
+    assert said["probe"] == (
+        "not-run",
+        "train.py raised KeyError: 'best' (train.py:3) after its training had been cut short, perhaps because of it",
+    )
+
+
+def test_a_model_whose_step_never_came_was_not_seen(harness: "Harness") -> None:
+    said = reasons(harness, "child.wrap()\nraise ValueError('bad batch')\n")
+    assert said["model"] == (
+        "not-run",
+        "train.py raises ValueError: bad batch (train.py:2) before it takes a training step",
+    )
+    assert said["probe"] == ("checked", None), "rank-failure is found"
+
+
+def test_ranks_that_wait_in_vain_say_where(harness: "Harness") -> None:
+    said = reasons(
+        harness, "child.wrap()\nif RANK:\n    child.collective('barrier', wait=60)\nchild.collective(wait=60)\n"
+    )
+    assert said["model"] == (
+        "not-run",
+        "the run stands still before train.py takes a training step: rank 0 waits in all_reduce (train.py:4), "
+        "rank 1 waits in barrier (train.py:3)",
+    )
+    assert said["probe"] == ("checked", None)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ class Apart(NamedTuple):
 
 def ranks_wait_for_each_other(run: Observed) -> Iterator[Fault]:
     """Report one deadlock at its cause: where the ranks went apart."""
-    blocked = run.of(Blocked)
-    if not any(event.inside is not None for event in blocked) or _failed(run):
+    blocked = [event for event in run.of(Blocked) if event.for_ever]
+    if not blocked or _failed(run):
         return
     if run.world_size_asked_for() > len(run.ranks):  # they wait for ranks that were not started, as the layer says
         return

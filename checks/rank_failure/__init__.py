@@ -7,9 +7,12 @@ from ddpdoctor.events import Blocked, Ended, ModelWrapped, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed
 from ddpdoctor.trace import Observed
 
+PLACED = frozenset({"SIGSEGV", "SIGFPE", "SIGABRT", "SIGBUS", "SIGILL"})
+"""The signals of which Python's faulthandler says where they came."""
+
 
 def rank_raised(run: Observed) -> Iterator[Fault]:
-    """Report the first exception that is the script's own; what the other ranks met afterwards is not reported."""
+    """Report the first failure that is the script's own; what the other ranks met afterwards is not reported."""
     own = [event for event in run.of(Raised) if not event.caused_by_peer] or _echoes_of_nothing(run)
     own = [event for event in own if not event.ours and not run.lacked(event)]
     if not own or not _trains(run):
@@ -21,22 +24,22 @@ def rank_raised(run: Observed) -> Iterator[Fault]:
     who = (
         "every rank"
         if len(ranks) == len(run.ranks)
-        else f"rank {', '.join(map(str, ranks))}"
+        else f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
         if ranks
         else "the script"
     )
     consequences = [event for event in run.of(Raised) if event is not first]
     yield Fault(
         place=first.place,
-        message=f"{who} raised {first.type}: {_headline(first.message)}",
+        message=f"{who} {_did(first)}",
         places=tuple(Label(place=place, text="called from here") for place in reversed(first.stack[-3:])),
         event=first,
         verdict=confirmed(
-            f"{who} ended with {first.type}",
+            f"{who} {_did(first).partition(':')[0]}",
             *own,
             *consequences,
             ranks=ranks,
-            exception=first.message,
+            exception=first.message or first.type,
             others={f"rank {event.rank}": event.how for event in run.of(Ended) if event.rank not in (*ranks, None)},
         ),
     )
@@ -57,6 +60,17 @@ def _echoes_of_nothing(run: Observed) -> list[Raised]:
 def _trains(run: Observed) -> bool:
     """Whether the run came as far as a wrapped model: before that, the run itself could not be made."""
     return bool(run.of(ModelWrapped))
+
+
+def _did(event: Raised) -> str:
+    """Say how a rank failed, as the rest of a sentence."""
+    said = _headline(event.message)
+    if event.type.startswith("SIG"):
+        return f"was killed by {event.type}{'' if event.type in PLACED else ', last seen here'}"
+    if event.status is None:
+        return f"raised {event.type}: {said}" if said else f"raised {event.type}"
+    by = {"SystemExit": " by sys.exit", "os._exit": " by os._exit"}.get(event.type, "")
+    return f"ended with status {event.status}{by}: {said}" if said else f"ended with status {event.status}{by}"
 
 
 def _headline(message: str) -> str:

@@ -60,7 +60,10 @@ class Endings:
             if name and not self._memory_killed(name) and trail.raised is None:
                 yield self._crash(trail, name)
             if trail.ended is None:
-                yield self._end(trail, name)
+                end = self._end(trail, name)
+                if end.how == "exit" and end.status and trail.raised is None:
+                    yield _left_with_a_status(end, end.status)
+                yield end
         yield from self._ends_of_the_unseen()
 
     @property
@@ -99,9 +102,8 @@ class Endings:
                 if not view.ended:
                     yield self._blocked_at(trail, view.inside, view)
             return
-        apart = list(self._stood_apart())
-        for rank, collective in apart:
-            yield _stopped_in(collective, rank, self._ending.at)
+        for rank, collective in list(self._stood_apart()):
+            yield _stopped_in(collective, rank, self._ending.at, for_ever=True)
 
     def _stood_apart(self) -> Iterator[tuple[int, Collective]]:
         """Yield the collectives in which ranks met nobody, where the transport broke the run off instead of waiting.
@@ -134,7 +136,7 @@ class Endings:
     def _blocked_at(self, trail: Trail, inside: Collective | None, view: RankView) -> Event:
         stack = self._stack(trail)
         if inside is not None:
-            return _stopped_in(inside, view.rank, self._ending.at)
+            return _stopped_in(inside, view.rank, self._ending.at, for_ever=self._ending.how == "hang")
         busy = view.still < BUSY_SECONDS
         return Blocked(
             place=stack[-1], stack=stack[:-1], rank=view.rank, time=self._ending.at, seconds=view.still, busy=busy
@@ -155,7 +157,7 @@ class Endings:
             caused_by_peer=not self._failed_by_itself(trail),
         )
 
-    def _end(self, trail: Trail, name: str | None) -> Event:
+    def _end(self, trail: Trail, name: str | None) -> Ended:
         stack = self._stack(trail)
         status = self._exit_status(trail)
         return Ended(
@@ -189,13 +191,15 @@ class Endings:
         return None
 
     def _stack(self, trail: Trail) -> tuple[Place, ...]:
-        if trail.status and trail.status.stack:
-            return tuple(Place(path, line) for path, line in trail.status.stack)
-        last = trail.events[-1] if trail.events else None
+        """Return where a process was when it last said so, by its status or by an event."""
+        last = max(trail.events, key=lambda event: event.time, default=None)
+        status = trail.status if trail.status and trail.status.stack else None
+        if status is not None and (last is None or status.time >= last.time or trail.alive):
+            return tuple(Place(path, line) for path, line in status.stack)
         return (*last.stack, last.place) if last else (self._nowhere,)
 
 
-def _stopped_in(collective: Collective, rank: int, at: float) -> Event:
+def _stopped_in(collective: Collective, rank: int, at: float, *, for_ever: bool) -> Event:
     return Blocked(
         place=collective.place,
         stack=collective.stack,
@@ -204,6 +208,21 @@ def _stopped_in(collective: Collective, rank: int, at: float) -> Event:
         time=at,
         inside=collective,
         seconds=at - collective.time,
+        for_ever=for_ever,
+    )
+
+
+def _left_with_a_status(end: Ended, status: int) -> Raised:
+    """Return the failure of a process that nothing but its exit status tells of: it left from native code."""
+    return Raised(
+        place=end.place,
+        stack=end.stack,
+        process=end.process,
+        rank=end.rank,
+        time=end.time,
+        type="exit",
+        message="",
+        status=status,
     )
 
 
@@ -226,7 +245,6 @@ def _meaning(name: str) -> str:
     known = {
         "SIGSEGV": "it used memory that is not its own",
         "SIGABRT": "a library gave up",
-        "SIGKILL": "something outside killed it",
         "SIGBUS": "memory was gone: a full /dev/shm, a truncated file",
         "SIGFPE": "an arithmetic error in native code",
         "SIGILL": "an instruction that this CPU does not have",

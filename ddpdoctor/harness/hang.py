@@ -12,9 +12,6 @@ ALL_WAIT_SECONDS = 3.0
 DECIDED_SECONDS = 1.0
 """The same, and it cannot end: a rank has ended, or two ranks wait in different collectives."""
 
-OUTSIDE_SECONDS = 9.0
-"""Some ranks wait in a collective and others sleep elsewhere: three times as long, for a lock or a file may come."""
-
 NATIVE_SECONDS = 10.0
 """On GPUs a waiting rank may burn CPU and its collectives may be in flight, so only the lack of progress counts."""
 
@@ -43,11 +40,9 @@ def deadlocked(ranks: Sequence[RankView], *, others_still: float, native: bool =
     if not waiting:
         return False
     if len(waiting) < len(alive):
-        bound = OUTSIDE_SECONDS
-    elif len(alive) < len(ranks) or difference(ranks) is not None:
-        bound = DECIDED_SECONDS
-    else:
-        bound = ALL_WAIT_SECONDS
+        return False  # who sleeps elsewhere, for a process, a file or a lock, may yet come: NCCL waits ten minutes
+    decided = len(alive) < len(ranks) or difference(ranks) is not None
+    bound = DECIDED_SECONDS if decided else ALL_WAIT_SECONDS
     if native:
         bound = max(bound, NATIVE_SECONDS)
     # An ended rank counts too: what it ended moments ago, its peers may be about to hear of.

@@ -9,12 +9,12 @@ from ddpdoctor.events import (
     Blocked,
     Collective,
     Ended,
-    Event,
     Forward,
     GradientsSeen,
     GroupInit,
     LoaderBuilt,
     ModelWrapped,
+    OptimizerStep,
     Raised,
     SamplerBuilt,
     Substituted,
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 def layers(run: Run) -> Mapping[str, LayerState]:
     """Return what became of each layer that the run was to serve."""
     details = tuple(_details(run))
-    served = {MODEL: _model_was_seen(run.trace), PROBE: _training_was_seen(run)}
+    served = {MODEL: _model_was_seen(run), PROBE: _training_was_seen(run)}
     states = {}
     for layer in sorted(run.plan.layers):
         if served[layer]:
@@ -68,9 +68,14 @@ def first_cause(trace: Observed) -> Raised | None:
     return next((raised for raised in trace.of(Raised) if not raised.caused_by_peer), None)
 
 
-def _model_was_seen(trace: Observed) -> bool:
-    """Whether a wrapped model did what the model layer looks at: a backward, or as much of a step as there was."""
-    return bool(trace.of(GradientsSeen)) or (bool(trace.of(ModelWrapped)) and bool(trace.of(Backward)))
+def _model_was_seen(run: Run) -> bool:
+    """Whether a wrapped model did what the model layer looks at: a backward and, where the run came to it, a step."""
+    trace = run.trace
+    passed = bool(trace.of(ModelWrapped)) and bool(trace.of(Backward))
+    if not trace.of(GradientsSeen) and not passed:
+        return False
+    broken_off = first_cause(trace) is not None or _waits_for_ever(trace) or run.out_of_memory
+    return bool(trace.of(OptimizerStep)) or not broken_off
 
 
 def _training_was_seen(run: Run) -> bool:
@@ -78,15 +83,14 @@ def _training_was_seen(run: Run) -> bool:
     if run.out_of_memory or run.ending.how == "timeout" or _ranks_missing(run):
         return False
     cause = first_cause(run.trace)
-    if cause is not None and (cause.ours or run.trace.lacked(cause)):
-        return False
-    shown = [event for event in run.trace if isinstance(event, TRAINING)]
-    return bool(shown) if cause is None else not all(map(_only_meets, shown))
+    if cause is None:
+        return any(isinstance(event, TRAINING) for event in run.trace)
+    return not cause.ours and not cause.after_cut and not run.trace.lacked(cause) and bool(run.trace.of(ModelWrapped))
 
 
-def _only_meets(event: Event) -> bool:
-    """Whether an event is of the ranks' meeting alone: a script that fails then has shown no training."""
-    return isinstance(event, GroupInit) or (isinstance(event, Collective) and event.op == MEETING)
+def _waits_for_ever(trace: Observed) -> bool:
+    """Whether ranks wait for each other, or for one that has ended."""
+    return any(event.for_ever for event in trace.of(Blocked))
 
 
 def _ranks_missing(run: Run) -> int | None:
@@ -114,7 +118,11 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
     if run.ending.how == "timeout":
         return "not-run", _timed_out(run)
     if cause is not None:
-        return "not-run", reasons.raises(cause, plan, f"it {before}")
+        if cause.after_cut:
+            return "not-run", reasons.failed(
+                cause, plan, "after its training had been cut short, perhaps because of it"
+            )
+        return "not-run", reasons.raises(cause, plan, before)
     if run.silent:
         return "failed", f"the observed process ended before the script began: {run.last_words or 'it said nothing'}"
     wanted = _ranks_missing(run)
@@ -124,8 +132,11 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
             "not-run",
             f"the script waits for {wanted} ranks and {started} were started: --ranks {wanted} starts as many",
         )
-    if run.ending.how == "hang":
-        return "not-run", f"the ranks wait for each other before the script {before}"
+    if _waits_for_ever(trace):
+        return "not-run", reasons.waits(trace, plan, before)
+    echo = next(iter(trace.of(Raised)), None)
+    if echo is not None:
+        return "not-run", reasons.raises(echo, plan, before)
     ends = sorted(trace.of(Ended), key=lambda ended: (not ended.status, ended.time))
     return "not-run", reasons.left(ends[0] if ends else None, plan, before)
 

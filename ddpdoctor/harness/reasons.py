@@ -3,10 +3,12 @@
 import os
 import re
 import shlex
+from collections.abc import Sequence
 
-from ddpdoctor.events import Ended, Raised
+from ddpdoctor.events import Blocked, Ended, Raised
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.place import Place
+from ddpdoctor.trace import Observed
 
 ARGUMENTS_REQUIRED = re.compile(r"the following arguments are required: (.+)")
 """How argparse tells what a script cannot do without."""
@@ -95,7 +97,39 @@ def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
 def raises(raised: Raised, plan: Plan, before: str) -> str:
     """Return that the script raised an exception before it came to what was to be observed."""
     name = os.path.basename(plan.script)
-    return f"{name} raises {_short(exception(raised))} ({where(raised.place, plan)}) before {before}"
+    if raised.status is not None:
+        said = f", saying {_short(raised.message)!r}," if raised.message else ""
+        return f"{name} ends with status {raised.status} ({where(raised.place, plan)}){said} and never {before}"
+    return f"{name} raises {_short(exception(raised))} ({where(raised.place, plan)}) before it {before}"
+
+
+def failed(raised: Raised, plan: Plan, when: str) -> str:
+    """Return that the script failed, and when."""
+    name, at = os.path.basename(plan.script), where(raised.place, plan)
+    if raised.status is not None:
+        return f"{name} ended with status {raised.status} ({at}) {when}"
+    return f"{name} raised {_short(exception(raised))} ({at}) {when}"
+
+
+def waits(trace: Observed, plan: Plan, before: str) -> str:
+    """Return that ranks wait in vain, each with where, and who has ended meanwhile."""
+    found: dict[str, list[int]] = {}
+    for event in trace.of(Blocked):
+        if event.inside is not None and event.rank is not None:
+            found.setdefault(f"in {event.inside.op} ({where(event.place, plan)})", []).append(event.rank)
+    waiting = {rank for ranks in found.values() for rank in ranks}
+    parts = [f"{_ranks(ranks, 'waits', 'wait')} {at}" for at, ranks in found.items()]
+    gone = [event.rank for event in trace.of(Ended) if event.rank is not None and event.rank not in waiting]
+    if gone:
+        parts.append(_ranks(sorted(set(gone)), "has ended", "have ended"))
+    return f"the run stands still before {os.path.basename(plan.script)} {before}: {', '.join(parts)}"
+
+
+def _ranks(ranks: Sequence[int], one: str, several: str) -> str:
+    """Return ranks with their verb: ``rank 1 waits``, ``ranks 0 and 2 wait``."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} {one}"
+    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]} {several}"
 
 
 def left(ended: Ended | None, plan: Plan, before: str) -> str:

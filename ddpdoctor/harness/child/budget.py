@@ -66,6 +66,7 @@ class Budget:
         self._phase = 0
         self._taken: Counter[int] = Counter()
         self._since_spent = 0
+        self._left_out = False
         self._epochs: Counter[object] = Counter()
         self._open: set[int] = set()
         self._around_step: list[Loop] = []
@@ -74,6 +75,11 @@ class Budget:
     def spent(self) -> bool:
         """Whether the training has been ended once."""
         return self.spent_at is not None
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether what runs now follows a training of which something was left out."""
+        return self._rounds.cut_short or (self.spent and self._left_out)
 
     @property
     def epoch(self) -> int:
@@ -110,11 +116,15 @@ class Budget:
         """Take note of a loader that is being read."""
         self._open.add(id(epoch))
 
-    def epoch_ended(self, epoch: object, loader: object, *, trained: bool) -> None:
-        """Count an epoch of a loader, and end the training when it was the last one allowed."""
+    def epoch_ended(self, epoch: object, loader: object, *, trained: bool, cut: bool = False) -> None:
+        """Count an epoch of a loader, and end the training when it was the last one allowed.
+
+        ``cut`` when batches of it were left out.
+        """
         self._open.discard(id(epoch))
         if not trained:
             return
+        self._left_out = self._left_out or cut
         self._epochs[loader] += 1
         if self._epochs[loader] >= (self.epochs if self._phase == 0 else 1) and self._since_spent:
             self._spend()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.events import Ended
+from ddpdoctor.events import MAIN, Ended
 from ddpdoctor.harness.child.failures import LONGEST_MESSAGE
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.place import Place
@@ -49,10 +49,28 @@ class Ending:
             return status
         if observer.trial is not None:
             observer.trial.left()
+        at = observer.frames.raised(leaving.__traceback__)
         if status and observer.failures.usage_error:
             observer.failures.raised(leaving)
-        self.came("exit", status, at=observer.frames.raised(leaving.__traceback__))
+        elif status:
+            self._failed_with("SystemExit", status, leaving.__context__, at)
+        self.came("exit", status, at=at)
         return status
+
+    def _failed_with(
+        self, leaving: str, status: int, handled: BaseException | None, at: tuple[Place, tuple[Place, ...]]
+    ) -> None:
+        """Write a failure that shows in the exit status alone, with the exception that was ``handled`` meanwhile.
+
+        A started process that has met no other rank is none, and may have its own use for a status.
+        """
+        observer = self._observer
+        if observer.recorder.process != MAIN and not observer.collectives.issued:
+            return
+        if isinstance(handled, Exception):
+            observer.failures.raised(handled)
+        else:
+            observer.failures.exited(leaving, status, self._said, at)
 
     def failed(self, error: BaseException) -> None:
         """Take note that an exception left the user's code."""
@@ -101,7 +119,10 @@ class Ending:
             self._leave = original
 
             def _exit(status: int) -> Any:
-                if self._observer.trial is None and self._observer.frames.is_user(sys._getframe(1)):
+                frame = sys._getframe(1)
+                if self._observer.trial is None and self._pid == os.getpid() and self._observer.frames.is_user(frame):
+                    if status:
+                        self._failed_with("os._exit", status, sys.exc_info()[1], self._observer.frames.here(frame))
                     self.came("exit", status)
                     self.at_exit()
                 return original(status)

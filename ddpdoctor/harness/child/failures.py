@@ -17,18 +17,18 @@ LONGEST_MESSAGE = 4000
 OURS_NAME = __name__.partition(".")[0]
 
 
-class Spending(Protocol):
+class Cutting(Protocol):
     """What is asked of the budget."""
 
     @property
-    def spent(self) -> bool:
-        """Whether the training has been ended."""
+    def cut_short(self) -> bool:
+        """Whether what runs now follows a training of which something was left out."""
 
 
 class Failures:
     """The exceptions of this process."""
 
-    def __init__(self, recorder: Recorder, frames: UserFrames, budget: Spending) -> None:
+    def __init__(self, recorder: Recorder, frames: UserFrames, budget: Cutting) -> None:
         self.usage_error: str | None = None
         self._recorder = recorder
         self._frames = frames
@@ -55,8 +55,18 @@ class Failures:
             caused_by_peer=says_that_a_peer_is_gone(error, self._frames),
             foreign=None if foreign is None else str(foreign)[:LONGEST_MESSAGE],
             missing=self._missing(error),
-            after_cut=self._budget.spent,
+            after_cut=self._budget.cut_short,
         )
+
+    def exited(self, leaving: str, status: int, said: str, at: tuple[Place, tuple[Place, ...]] | None) -> None:
+        """Write that the script left with a status that is not 0: the exception for which it did, or else the exit.
+
+        ``leaving`` is ``SystemExit`` or ``os._exit``, ``said`` the text that it was given.
+        """
+        if self._seen is not None:
+            return
+        self._seen = SystemExit(status)
+        self._recorder.write(Raised, at=at, type=leaving, message=said, after_cut=self._budget.cut_short, status=status)
 
     def _at(self, error: BaseException) -> tuple[Place, tuple[Place, ...]]:
         place, stack = self._frames.raised(error.__traceback__)

@@ -3,6 +3,7 @@
 ``source_cut.py`` writes calls of these methods into the heads of the user's loops.
 """
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
@@ -45,10 +46,14 @@ class Asking:
 
 
 class Rounds:
-    """The running loops of a process, by the frame that runs them."""
+    """The running loops of a process, by the frame that runs them.
+
+    ``cut_short`` once a loop was ended that would have gone on, as far as its iterator can tell.
+    """
 
     def __init__(self) -> None:
         self.late = False
+        self.cut_short = False
         self.asking: Asking | None = None
         self._running: dict[int, list[Loop]] = {}
         self._whiles: dict[tuple[int, CodeType, int], Loop] = {}
@@ -65,6 +70,7 @@ class Rounds:
             for item in iterator:
                 yield item
                 if loop.cut:
+                    self.cut_short = self.cut_short or _has_more(iterator)
                     return
                 if self.late:
                     self.stop()
@@ -84,6 +90,7 @@ class Rounds:
         elif loop.cut:
             del self._whiles[key]
             self._running[id(frame)].remove(loop)
+            self.cut_short = True  # what its test would have said is not asked: it may do something
             return False
         return True
 
@@ -106,6 +113,7 @@ class Rounds:
         Raises Stop, once: what its ``finally`` blocks do is not stopped again.
         """
         self.late = False
+        self.cut_short = True
         raise Stop("the run was cut short")
 
     def around(self, frame: FrameType | None, until: FrameType | None = None) -> Iterator[Loop]:
@@ -115,3 +123,11 @@ class Rounds:
                 if loop.around(frame):
                     yield loop
             frame = frame.f_back
+
+
+def _has_more(iterator: Iterator[Any]) -> bool:
+    """Whether an iterator would have gone on; those that cannot tell without being asked for more count as if so."""
+    try:
+        return through(operator.length_hint, iterator, 1) > 0
+    except Exception:  # a method of the script's own
+        return True
