@@ -237,6 +237,11 @@ def test_a_child_that_cannot_start_is_told_by_its_last_words(
             "the script renamed a folder, which the overlay of an ordinary user cannot do (train.py:2)",
         ),
         (
+            "RuntimeError('unexpected: Value too large for defined data type')",
+            "the script changes a file of another user or group, which the overlay of an ordinary user cannot do "
+            "(train.py:2)",
+        ),
+        (
             "ConnectionError('[Errno 101] Network is unreachable')",
             "the script wants the network, which the run does not have (train.py:2)",
         ),

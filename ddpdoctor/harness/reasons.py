@@ -21,6 +21,10 @@ CONTAINED = (
         re.compile(r"\[Errno 18\]|Invalid cross-device link"),
         "renamed a folder, which the overlay of an ordinary user cannot do",
     ),
+    (
+        re.compile(r"\[Errno 75\]|Value too large for defined data type"),
+        "changes a file of another user or group, which the overlay of an ordinary user cannot do",
+    ),
     (re.compile(r"\[Errno 30\]|Read-only file system"), "writes where the run can only read"),
     (
         re.compile(

@@ -11,6 +11,7 @@ from typing import Any
 from ddpdoctor.events import MAIN, Ended
 from ddpdoctor.harness.child.failures import LONGEST_MESSAGE
 from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.own_streams import flush
 from ddpdoctor.place import Place
 
 
@@ -107,9 +108,7 @@ class Ending:
         if wait is None or self._status is None:
             return
         wait()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        flush()
         self._leave(self._status)
 
     def _exit_at_once(self) -> None:

@@ -1,12 +1,12 @@
 """Writes down exceptions that leave the user's code, and whose fault each is."""
 
 import os
-import sys
 import traceback as tracebacks
 from typing import Protocol
 
 from ddpdoctor.events import Raised
 from ddpdoctor.harness.child.frames import OURS, UserFrames
+from ddpdoctor.harness.child.own_streams import print_error
 from ddpdoctor.harness.child.passing import passes_on
 from ddpdoctor.harness.child.raisers import foreign_cause, says_that_a_peer_is_gone, type_name
 from ddpdoctor.harness.child.recorder import Recorder
@@ -115,4 +115,4 @@ def print_without_ours(error: BaseException) -> None:
         kept = [frame for frame in link.stack if not frame.filename.startswith(OURS)]
         link.stack = tracebacks.StackSummary.from_list(kept or list(link.stack))
         link = link.__cause__ or link.__context__
-    sys.stderr.write("".join(report.format()))
+    print_error("".join(report.format()))

@@ -13,6 +13,7 @@ from ddpdoctor.harness.child.ending import Ending
 from ddpdoctor.harness.child.failures import print_without_ours
 from ddpdoctor.harness.child.install import install
 from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.own_streams import print_error
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.rounds import Stop
 
@@ -37,7 +38,7 @@ def run(folder: str) -> int:
         return 0
     except SystemExit as leaving:
         if leaving.code is not None and not isinstance(leaving.code, int):
-            sys.stderr.write(f"{leaving.code}\n")
+            print_error(f"{leaving.code}\n")
         return ending.left(leaving)
     except BaseException as error:
         ending.failed(error)

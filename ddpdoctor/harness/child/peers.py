@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterator
 
 from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.own_streams import open_file
 from ddpdoctor.value import Ref
 
 FOLDER = "lengths"
@@ -24,7 +25,7 @@ def announce(observer: Observer, epoch: str, length: int) -> None:
     folder = os.path.join(observer.folder, FOLDER)
     os.makedirs(folder, exist_ok=True)
     unfinished = os.path.join(folder, f"{epoch}-{rank}~")
-    with open(unfinished, "w", encoding="ascii") as file:
+    with open_file(unfinished, "w", encoding="ascii") as file:
         file.write(str(length))
     os.replace(unfinished, unfinished[:-1])
 
@@ -40,5 +41,5 @@ def lengths(observer: Observer, epoch: str) -> Iterator[int]:
     except OSError:
         return
     for name in names:
-        with open(os.path.join(folder, name), encoding="ascii") as file:
+        with open_file(os.path.join(folder, name), encoding="ascii") as file:
             yield int(file.read())

@@ -10,6 +10,7 @@ from typing import Any
 from ddpdoctor import codec
 from ddpdoctor.events import MAIN, Cut, Event, Substituted
 from ddpdoctor.harness.child.frames import UserFrames
+from ddpdoctor.harness.child.own_streams import open_file
 from ddpdoctor.harness.run_folder import events_path, indices_path
 from ddpdoctor.place import Place
 
@@ -91,7 +92,7 @@ class Recorder:
         if sys.byteorder == "big":
             indices.byteswap()
         if not self.muted:
-            with open(indices_path(self.folder, os.getpid(), order), "wb") as file:
+            with open_file(indices_path(self.folder, os.getpid(), order), "wb") as file:
                 file.write(indices.tobytes())
 
     def _append(self, line: str) -> None:

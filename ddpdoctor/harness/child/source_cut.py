@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ddpdoctor.harness.child.frames import UserFrames
+from ddpdoctor.harness.child.own_streams import open_file
 from ddpdoctor.harness.child.rounds import Rounds
 
 ROUNDS, AGAIN, NEXT = "__ddpdoctor_rounds__", "__ddpdoctor_again__", "__ddpdoctor_next__"
@@ -135,7 +136,7 @@ class SourceCut:
         ranges = self._guarded.get(path)
         if ranges is None:
             try:
-                with open(path, "rb") as file:
+                with open_file(path, "rb") as file:
                     self.compiled(file.read(), path)
             except (OSError, SyntaxError, ValueError):
                 return False
@@ -177,7 +178,7 @@ class SourceCut:
             path = self._frames.path(os.fsdecode(arguments[-1]))
             if path is None:
                 return original(*arguments)
-            with open(path, "rb") as file:
+            with open_file(path, "rb") as file:
                 code = self.compiled(file.read(), path)
             return code if len(arguments) == 1 else (code, path)
 

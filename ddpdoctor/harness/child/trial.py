@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ddpdoctor.events import Trial as TrialEvent
 from ddpdoctor.harness.child.observer import Observer
+from ddpdoctor.harness.child.own_streams import flush, open_file
 
 SECONDS = 4
 """How long the copy has to unwind; the other ranks wait for as long."""
@@ -52,8 +53,7 @@ def at_step(observer: Observer) -> None:
     if why is not None:
         observer.recorder.cut("what an exception would lead to", why)
         return
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush()
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -61,7 +61,7 @@ def at_step(observer: Observer) -> None:
         observer.trial = Trial(observer, writing)
         raise RuntimeError(MESSAGE)
     os.close(writing)
-    with open(reading, encoding="ascii") as told:
+    with open_file(reading, encoding="ascii") as told:
         result = told.read()  # empty when the copy was ended by its alarm
     os.waitpid(pid, 0)
     if result == "went on":
