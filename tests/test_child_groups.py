@@ -39,3 +39,36 @@ for n in range(2):
     assert names[0][1:] == names[1][1:], "the ranks' one group has one name"
     assert names[0][0] != names[1][0]
     assert [event.sequence for event in first if event.group is None] == [0, 1] * 2, "the meeting, the barrier"
+
+
+def test_the_groups_of_a_device_mesh_are_watched(tmp_path):
+    script = """
+import torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+dist.init_process_group("gloo")
+mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("replica", "shard"))
+for name in ("shard", "replica"):
+    dist.all_reduce(torch.ones(1), group=mesh.get_group(name))
+dist.destroy_process_group()
+"""
+    run = child(tmp_path, script, style="torchrun", ranks=2)
+    assert not run.of(Raised), run.output
+    for rank in (0, 1):
+        reduced = run.of(Collective, rank=rank, op="all_reduce")
+        assert [event.place.line for event in reduced] == [7, 7]
+        assert (reduced[0].group.ranks, reduced[1].group) == ((rank,), None)
+
+
+def test_a_device_mesh_of_gpus_is_made_over_gloo(tmp_path):
+    script = """
+import os, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+torch.cuda.set_device(int(os.environ["RANK"]))
+mesh = init_device_mesh("cuda", (2, 1), mesh_dim_names=("replica", "shard"))
+dist.all_reduce(torch.ones(1, device="cuda"), group=mesh["shard"].get_group())
+dist.destroy_process_group()
+"""
+    run = child(tmp_path, script, style="torchrun", ranks=2)
+    assert not run.of(Raised), run.output
+    assert run.exits == (0, 0)
+    assert {event.group.ranks for event in run.of(Collective, op="all_reduce") if event.group} == {(0,), (1,)}

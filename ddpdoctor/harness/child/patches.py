@@ -49,6 +49,12 @@ class Patches:
         self.imports.add(module, then)
 
 
+def modules_of(package: ModuleType) -> tuple[ModuleType, ...]:
+    """Return a package and the modules of it that are loaded: they may hold by name what others of them define."""
+    inside = (module for name, module in sys.modules.items() if name.startswith(f"{package.__name__}."))
+    return package, *inside
+
+
 def _named(owner: Any) -> str:
     module = getattr(owner, "__module__", None)
     name = str(getattr(owner, "__qualname__", None) or getattr(owner, "__name__", owner))

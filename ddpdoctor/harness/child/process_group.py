@@ -8,6 +8,7 @@ from ddpdoctor.events import MEETING, GroupDestroyed, GroupInit
 from ddpdoctor.harness.child import collectives, group_wrapper
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
+from ddpdoctor.harness.child.patches import modules_of
 from ddpdoctor.value import Constant, Group, Value
 
 
@@ -19,11 +20,13 @@ def install(observer: Observer, torch: ModuleType) -> None:
     c10d, public = torch.distributed.distributed_c10d, torch.distributed
     group_wrapper.install(observer, torch)
     groups = Groups(observer, c10d)
-    observer.patches.wrap(c10d, "init_process_group", groups.initialised, also=(public,))
-    observer.patches.wrap(c10d, "destroy_process_group", groups.destroyed, also=(public,))
-    observer.patches.wrap(c10d, "new_group", groups.added, also=(public,))
-    observer.patches.wrap_if_there(c10d, "split_group", groups.added)
-    observer.patches.wrap(c10d, "monitored_barrier", groups.met, also=(public,))
+    within = modules_of(public)  # device_mesh makes its groups by the new_group that it has imported by name
+    observer.patches.wrap(c10d, "init_process_group", groups.initialised, also=within)
+    observer.patches.wrap(c10d, "destroy_process_group", groups.destroyed, also=within)
+    observer.patches.wrap(c10d, "new_group", groups.added, also=within)
+    if hasattr(c10d, "split_group"):  # torch 2.5
+        observer.patches.wrap(c10d, "split_group", groups.added, also=within)
+    observer.patches.wrap(c10d, "monitored_barrier", groups.met, also=within)
 
 
 class _Meeting:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
+from ddpdoctor.harness.child.patches import modules_of
 from ddpdoctor.harness.child.redirect.lies import from_torch
 
 GLOO, NCCL = "gloo", "nccl"
@@ -21,12 +22,12 @@ def install(observer: Observer, torch: ModuleType) -> None:
     if not torch.distributed.is_available():
         return
     c10d, public = torch.distributed.distributed_c10d, torch.distributed
-    rendezvous = Rendezvous(observer)
+    rendezvous, within = Rendezvous(observer), modules_of(public)
     patches = observer.patches
-    patches.wrap(c10d, "init_process_group", rendezvous.initialising, also=(public,))
+    patches.wrap(c10d, "init_process_group", rendezvous.initialising, also=within)
     for name in ("new_group", "new_subgroups", "new_subgroups_by_enumeration"):
-        patches.wrap(c10d, name, _over_gloo, also=(public,))
-    patches.wrap(c10d, "barrier", _without_devices, also=(public,))
+        patches.wrap(c10d, name, _over_gloo, also=within)
+    patches.wrap(c10d, "barrier", _without_devices, also=within)
 
     def asked(original: Any) -> Any:
         def get_backend(*args: Any, **kwargs: Any) -> Any:
@@ -38,6 +39,9 @@ def install(observer: Observer, torch: ModuleType) -> None:
     def there(original: Any) -> Any:
         return lambda: from_torch(observer) is False or original()
 
+    mesh = getattr(public, "device_mesh", None)
+    if mesh is not None and hasattr(mesh, "DeviceMesh"):
+        patches.wrap_if_there(mesh.DeviceMesh, "__init__", _of_cpus)
     patches.wrap(c10d, "get_backend", asked, also=(public,))
     patches.wrap(c10d, "is_nccl_available", there, also=(public,))
 
@@ -50,6 +54,15 @@ def asked_for(asked: str | None, actual: str) -> str:
         return asked
     named = dict(part.split(":", 1) for part in asked.split(",") if ":" in part)
     return named.get("cuda", actual)
+
+
+def _of_cpus(original: Any) -> Any:
+    """Make the replacement of DeviceMesh's constructor: a mesh of GPUs would select them by itself."""
+
+    def __init__(mesh: Any, device_type: str, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        through(original, mesh, "cpu" if device_type == "cuda" else device_type, *args, **kwargs)
+
+    return __init__
 
 
 class Rendezvous:
