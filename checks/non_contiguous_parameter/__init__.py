@@ -9,8 +9,12 @@ from ddpdoctor.layout import row_major, same_memory_order
 from ddpdoctor.trace import Observed
 
 SHOWN = 6
-REJECTED = ("more than one element of the written-to tensor", "unsupported operation: some elements")
+SHARED = "more than one element of the written-to tensor"
 """What PyTorch says of an expanded parameter, whose elements share memory (aten/src/ATen/MemoryOverlap)."""
+ONTO_ITSELF = "unsupported operation: some elements of the input tensor and the written-to tensor"
+"""What it says when DDP broadcasts a single parameter: flattened it is itself, unless its strides are row-major in the
+dimensions of size 1 too, and then the result is copied onto it (torch/csrc/distributed/c10d/reducer.cpp and
+torch/csrc/utils/tensor_flatten.h; measured in 2.14 with gloo)."""
 
 
 def parameters_are_not_row_major(run: Observed) -> Iterator[Fault]:
@@ -70,22 +74,35 @@ def _matters(row: ParameterSeen) -> bool:
 
 def constructor_rejected(run: Observed) -> Iterator[Fault]:
     """Report a parameter that DDP's constructor cannot take."""
-    raised = [event for event in run.of(Raised) if any(words in event.message for words in REJECTED)]
-    echoes = [event for event in run.of(Raised) if event.caused_by_peer]
-    for event in raised[:1]:
-        yield Fault(
-            place=event.place,
-            message="DDP rejects a parameter whose elements share memory (an expanded tensor)",
-            severity=Severity.ERROR,
-            event=event,
-            fix=Fix(description="give the parameter memory of its own: nn.Parameter(tensor.clone())"),
-            verdict=confirmed(
-                f"rank {event.rank} raised {event.type} in DDP's constructor",
-                *raised,
-                *echoes,
-                exception=event.message,
-            ),
-        )
+    for words, message, remedy in (
+        (
+            SHARED,
+            "DDP rejects a parameter whose elements share memory (an expanded tensor)",
+            "nn.Parameter(tensor.clone())",
+        ),
+        (
+            ONTO_ITSELF,
+            "DDP rejects the model's only parameter: its strides are not row-major in a dimension of size 1, "
+            "so that the broadcast copies it onto itself",
+            "nn.Parameter(tensor.clone(memory_format=torch.contiguous_format)); contiguous() changes nothing",
+        ),
+    ):
+        raised = [event for event in run.of(Raised) if words in event.message]
+        echoes = [event for event in run.of(Raised) if event.caused_by_peer]
+        for event in raised[:1]:
+            yield Fault(
+                place=event.place,
+                message=message,
+                severity=Severity.ERROR,
+                event=event,
+                fix=Fix(description=f"give the parameter memory of its own: {remedy}"),
+                verdict=confirmed(
+                    f"rank {event.rank} raised {event.type} in DDP's constructor",
+                    *raised,
+                    *echoes,
+                    exception=event.message,
+                ),
+            )
 
 
 def observed(run: Observed) -> Iterator[Fault]:
