@@ -648,12 +648,20 @@ def test_matching_strides_say_nothing():
     assert not faults("silent-gradient-copy", wrapped(), seen(row()))
 
 
-@pytest.mark.parametrize(("others", "severity"), [(0, "warning"), (20, None)])
-def test_silent_copies_are_weighed_by_their_share(others, severity):
-    rest = [row(name=f"p{i}") for i in range(others)]
-    (found,) = faults("silent-gradient-copy", wrapped(), seen(row(copied=True, raw=(4, 1, 4, 4)), *rest))
+@pytest.mark.parametrize(
+    ("size", "others", "severity", "words"),
+    [
+        (36_000_000, 0, "warning", "36 MB, 100% of all"),
+        (36_000_000, 20, None, "36 MB, 5% of all"),
+        (128, 0, None, "128 bytes, 100% of all"),
+        (36_864, 0, None, "36.9 kB, 100% of all"),
+    ],
+)
+def test_silent_copies_are_weighed_by_their_share_and_their_bytes(size, others, severity, words):
+    rest = [row(name=f"p{i}", bytes=size) for i in range(others)]
+    (found,) = faults("silent-gradient-copy", wrapped(), seen(row(copied=True, raw=(4, 1, 4, 4), bytes=size), *rest))
     assert (found.severity.value if found.severity else None) == severity
-    assert found.verdict.evidence["bytes_a_step"] == 128
+    assert found.verdict.evidence["bytes_a_step"] == size and words in found.message
 
 
 def test_a_dense_parameter_is_harmless_and_one_with_gaps_is_not():

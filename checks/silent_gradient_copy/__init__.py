@@ -10,6 +10,8 @@ from ddpdoctor.trace import Observed
 COSTLY_SHARE = 0.25
 """From this share of all gradient bytes on it is a warning: such a copy makes the backward of a layer that computes
 little up to 2.35 times as long (measured, 3000x3000 parameters)."""
+COSTLY_BYTES = 1_000_000
+"""With less than this a step the copy is a few microseconds, whatever its share."""
 SHOWN = 6
 
 
@@ -29,12 +31,11 @@ def autograd_copies_gradients(run: Observed) -> Iterator[Fault]:
 
 def _fault(wrap: ModelWrapped, copied: list[ParameterSeen], size: int, total: int) -> Fault:
     share = size / total
-    megabytes = size / 1e6
     names = copied[0].name if len(copied) == 1 else f"{len(copied)} parameters"
     return Fault(
         place=wrap.place,
-        message=f"autograd silently copies the gradients of {names} every step: {megabytes:.3g} MB, {share:.0%} of all",
-        severity=Severity.WARNING if share >= COSTLY_SHARE else None,
+        message=f"autograd silently copies the gradients of {names} every step: {_bytes(size)}, {share:.0%} of all",
+        severity=Severity.WARNING if share >= COSTLY_SHARE and size >= COSTLY_BYTES else None,
         subject=copied[0].name,
         about=wrap.wrapper,
         event=wrap,
@@ -50,6 +51,13 @@ def _fault(wrap: ModelWrapped, copied: list[ParameterSeen], size: int, total: in
             proxy="measured on the CPU",
         ),
     )
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} bytes"
 
 
 def _fix(copied: list[ParameterSeen]) -> Fix:
