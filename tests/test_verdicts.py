@@ -12,6 +12,7 @@ from ddpdoctor.events import (
     Blocked,
     Collective,
     CudaTouched,
+    Cut,
     DeviceSelected,
     DeviceUsed,
     Ended,
@@ -213,6 +214,14 @@ def test_a_group_counts_as_left_open_only_at_a_natural_end(destroyed, how, state
 def test_unprotected_destroy_goes_by_the_exception_that_was_tried(trials, state):
     seen = [Trial(place=at(33), rank=0, what="exception-at-step", **one) for one in trials]
     assert judge("unprotected-destroy", fault(40), *seen).state is state
+
+
+def test_unprotected_destroy_says_why_no_exception_was_tried():
+    step = OptimizerStep(place=at(9), rank=0)
+    cut = Cut(place=at(9), what="what an exception would lead to", why="the script catches it and goes on")
+    assert judge("unprotected-destroy", fault(50)).reason.endswith("the run came to no optimizer step")
+    assert "rank 0 ended after 1" in judge("unprotected-destroy", fault(50), step).reason
+    assert judge("unprotected-destroy", fault(50), step, cut).reason.endswith("the script catches it and goes on")
 
 
 def test_no_device_selected_asks_each_rank():
@@ -454,6 +463,7 @@ def test_a_hang_stands_where_the_ranks_went_apart():
     (found,) = faults("hang", *common, lone, other, *stopped)
     assert found.place == at(18) and "rank 1 waits in all_reduce" in found.message
     assert found.verdict.state is State.CONFIRMED
+    assert found.verdict.reason == "barrier and all_reduce meet in one group, and neither can complete"
 
 
 def test_a_hang_names_the_rank_that_has_ended():
@@ -461,6 +471,8 @@ def test_a_hang_names_the_rank_that_has_ended():
     stopped = Blocked(place=at(18), rank=0, inside=lone, seconds=3.2, for_ever=True)
     (found,) = faults("hang", lone, stopped, Ended(place=at(60), rank=1, how="natural"))
     assert "rank 1 has ended" in found.message
+    assert found.verdict.reason == "rank 1 ended without calling it"
+    assert found.verdict.evidence["rank 1"] == "ended at the end of the script"
 
 
 def group(name, *ranks, n=0):
@@ -528,7 +540,7 @@ def test_a_hang_names_the_test_that_sent_the_ranks_apart(tmp_path):
     (found,) = registry.load("hang").observe(run)
     assert [(label.place.line, label.text) for label in found.places] == [
         (10, "rank 1 waits in barrier"),
-        (8, "rank 0 goes on to line 9 after this test, which each rank's own data decides"),
+        (8, "rank 0 went on from this test to line 9: its own data decided"),
     ]
 
 

@@ -1,6 +1,6 @@
 """A deadlock that a run came to and that no other finding accounts for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ddpdoctor.check import Check
@@ -13,7 +13,7 @@ from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
 from ddpdoctor.value import Group
 
-DECIDES = {"rank": "which rank it is", "data": "each rank's own data"}
+DECIDES = {"rank": "the rank", "data": "its own data"}
 """What can decide a test differently on two ranks, by the kind of the test."""
 
 
@@ -43,15 +43,38 @@ def ranks_wait_for_each_other(run: Observed) -> Iterator[Fault]:
     ]
     ended = [event for event in run.of(Ended) if event.rank is not None and event.how in ("natural", "exit")]
     evidence: dict[str, object] = {f"rank {event.rank}": event.place for event in blocked}
-    evidence.update({f"rank {event.rank}": f"ended ({event.how})" for event in ended})
-    seconds = max(event.seconds for event in blocked if event.inside is not None)
+    evidence.update({f"rank {event.rank}": _end(event) for event in ended})
     yield Fault(
         place=apart.at.place,
         message=_message(run, apart),
         places=(*labels, *_tests(run, apart)),
         event=apart.at,
-        verdict=confirmed(f"no rank made progress for {seconds:.1f} s", *blocked, **evidence),
+        verdict=confirmed(_ground(run, apart), *blocked, **evidence),
     )
+
+
+def _ground(run: Observed, apart: Apart) -> str:
+    """Say why the wait has no end."""
+    if apart.instead is not None:
+        if apart.instead.op == apart.called.op:
+            return "they are in different calls of the same group, and neither can complete"
+        return f"{apart.called.op} and {apart.instead.op} meet in one group, and neither can complete"
+    ended = {event.rank for event in run.of(Ended) if event.how in ("natural", "exit")}
+    gone = [rank for rank in apart.missing if rank in ended]
+    if gone:
+        return f"{_ranks(gone)} ended without calling it"
+    if apart.missing:
+        return f"{_ranks(apart.missing)} cannot come to it: every rank waits in a collective"
+    return "every rank waits in a collective, and none of these completes"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+
+
+def _end(event: Ended) -> object:
+    """Return where a rank ended: a place, or that it came to the end of the script."""
+    return event.place if event.how == "exit" and event.place.line else "ended at the end of the script"
 
 
 def _failed(run: Observed) -> bool:
@@ -90,7 +113,8 @@ def _message(run: Observed, apart: Apart) -> str:
 
 
 def _tests(run: Observed, apart: Apart) -> Iterator[Label]:
-    """Yield the tests in the source under which only one of the two that went apart does what it did."""
+    """Yield, each once, the tests under which only one of the two that went apart does what it did."""
+    decided: dict[tuple[Place, str], set[str]] = {}
     seen = [apart.at] if apart.instead is None else [apart.at, apart.instead]
     conditions = [(event, _condition(run, event)) for event in seen]
     for event, condition in conditions:
@@ -98,11 +122,11 @@ def _tests(run: Observed, apart: Apart) -> Iterator[Label]:
         for literal in sorted(literals(condition - others), key=lambda literal: literal.atom.line):
             files = {place.file for place in (event.place, *event.stack)}
             if literal.atom.kind in DECIDES and literal.atom.line and len(files) == 1:
-                yield Label(
-                    place=Place(event.place.file, literal.atom.line),
-                    text=f"rank {event.rank} goes on to line {event.place.line} after this test, "
-                    f"which {DECIDES[literal.atom.kind]} decides",
-                )
+                went = f"rank {event.rank} went on from this test to line {event.place.line}"
+                key = Place(event.place.file, literal.atom.line), went
+                decided.setdefault(key, set()).add(DECIDES[literal.atom.kind])
+    for (place, went), by in decided.items():
+        yield Label(place=place, text=f"{went}: {' and '.join(sorted(by))} decided")
 
 
 def _condition(run: Observed, event: Event) -> frozenset[Literal]:

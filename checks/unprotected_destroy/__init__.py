@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import GroupDestroyed, GroupInit, Trial
+from ddpdoctor.events import Cut, GroupDestroyed, GroupInit, OptimizerStep, Trial
 from ddpdoctor.facts import leave_ranks_out, owned
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
@@ -41,9 +41,7 @@ def exception_on_trial(fault: Fault, run: Observed) -> Verdict:
     trials = [event for event in run.of(Trial) if event.what == "exception-at-step"]
     finished = [event for event in trials if event.finished]
     if not finished:
-        return not_reached(
-            "no exception could be tried: " + ("the trial did not finish" if trials else "none was made")
-        )
+        return not_reached(_untried(run, begun=bool(trials)))
     first = next((event for event in finished if not event.destroyed), None)
     if first is not None:
         return confirmed(
@@ -54,6 +52,23 @@ def exception_on_trial(fault: Fault, run: Observed) -> Verdict:
     return refuted(
         "an exception raised on purpose at an optimiser step still destroyed the group", raised_at=finished[0].place
     )
+
+
+def _untried(run: Observed, *, begun: bool) -> str:
+    """Say why no exception was tried out."""
+    if begun:
+        return "the exception that was tried had not come to its end after four seconds"
+    why = next((event.why for event in run.of(Cut) if event.what == TRIED), None)
+    if why is not None:
+        return f"no exception was tried: {why}"
+    steps = len(run.on(0, OptimizerStep))
+    if not steps:
+        return "no exception was tried: the run came to no optimizer step"
+    return f"no exception was tried: rank 0 ended after {steps}, before the last one that is watched: lower --steps"
+
+
+TRIED = "what an exception would lead to"
+"""How the trace names a trial that was left out."""
 
 
 CHECK = Check(
