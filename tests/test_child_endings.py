@@ -1,9 +1,12 @@
 """How a process left: an exit status is a failure, with the exception that was being handled as its cause."""
 
+import threading
+
 import pytest
 from child_run import child, line
 
 from ddpdoctor.events import Ended, Raised
+from ddpdoctor.harness.child.observer import unended_thread
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,20 @@ def test_a_status_other_than_zero_is_a_failure(tmp_path, script, raised):
 def test_leaving_with_status_zero_is_none(tmp_path, leave):
     run = child(tmp_path, f"import os, sys\ntry:\n    1 / 0\nexcept ArithmeticError:\n    {leave}\n")
     assert not run.of(Raised) and run.exits == (0,)
+
+
+def test_a_thread_that_the_interpreter_waits_for_is_known():
+    over = threading.Event()
+    threads = [threading.Thread(target=over.wait, name=name, daemon=name == "daemon") for name in ("daemon", "writer")]
+    assert unended_thread() is None
+    for thread in threads:
+        thread.start()
+    try:
+        assert unended_thread() is threads[1]
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_the_status_of_a_process_that_is_no_rank_is_its_own(tmp_path):

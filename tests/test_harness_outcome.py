@@ -259,11 +259,57 @@ def test_what_only_the_containment_forbids_is_not_the_scripts_fault(
 
 
 def test_details_say_what_protected_the_files_and_what_was_put_in_the_place_of_what(harness: "Harness") -> None:
-    seen = harness.run("child.wrap()\nif not RANK: child.say('Substituted', what='CIFAR10', by='random images')\n")
+    seen = harness.run(
+        """
+        from ddpdoctor.value import Constant
+        child.wrap()
+        if not RANK:
+            child.say("DeviceSelected", index=Constant(value=0), how="torch.cuda.set_device")
+            child.say("Substituted", what="CIFAR10", by="random images")
+        for _ in range(4):
+            child.say("OptimizerStep")
+        """
+    )
     details = seen.layers["probe"].details
     assert details[0].startswith("contained by ")
-    assert "calls to CUDA and NCCL went to the CPU and gloo" in details
-    assert details[-1] == "random images in the place of CIFAR10"
+    assert details[1:] == (
+        "calls to CUDA and NCCL went to the CPU and gloo",
+        "the training was watched for at most 3 optimizer steps an epoch and 2 epochs: it took 4 steps",
+        "random images in the place of CIFAR10",
+    )
+
+
+def test_a_script_that_asks_for_no_gpu_was_not_redirected(harness: "Harness") -> None:
+    details = harness.run("child.wrap()\n", layers=frozenset({"model"})).layers["model"].details
+    assert details[1:] == ("the training was watched to its first optimizer step, which it did not take",)
+
+
+def test_what_fails_after_the_first_step_is_told_by_the_model_layer(harness: "Harness") -> None:
+    seen = harness.run("child.wrap()\nchild.say('OptimizerStep')\n1 / 0\n", layers=frozenset({"model"}))
+    assert seen.layers["model"].state == "checked"
+    assert seen.layers["model"].details[-1] == (
+        "train.py raised ZeroDivisionError: division by zero (train.py:3) after its first optimizer step: "
+        "--probe looks at what comes then"
+    )
+
+
+def test_a_process_that_outlives_the_script_takes_nothing_away_from_what_was_seen(harness: "Harness") -> None:
+    seen = harness.run(
+        """
+        import time
+        child.wrap()
+        child.say("OptimizerStep")
+        child.status["done"] = True
+        child.doing("waiting for its thread writer to end")
+        time.sleep(60)
+        """,
+        timeout=3.0,
+    )
+    assert seen.layers["probe"].state == "checked"
+    assert seen.layers["probe"].details[-1] == (
+        "the script had come to its end, and its processes had not after 3 s: waiting for its thread writer to end "
+        "(train.py:7)"
+    )
 
 
 def test_the_children_know_nothing_of_a_job_around_them(harness: "Harness", monkeypatch: pytest.MonkeyPatch) -> None:

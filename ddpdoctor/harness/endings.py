@@ -194,7 +194,7 @@ class Endings:
         """Return where a process was when it last said so, by its status or by an event."""
         last = max(trail.events, key=lambda event: event.time, default=None)
         status = trail.status if trail.status and trail.status.stack else None
-        if status is not None and (last is None or status.time >= last.time or trail.alive):
+        if status is not None and (last is None or status.time >= last.time):
             return tuple(Place(path, line) for path, line in status.stack)
         return (*last.stack, last.place) if last else (self._nowhere,)
 

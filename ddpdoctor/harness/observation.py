@@ -96,6 +96,7 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         linked=[reasons.shown(path, plan.directory) for path in contained["linked"]],
         last_words=next(filter(None, map(_last_line, outputs)), ""),
         silent=not observed,
+        doing=[trail.status.doing for _, trail in watch.ranks() if trail.status],
     )
     return Observation(
         trace=run.trace if observed else None,

@@ -8,6 +8,8 @@ from ddpdoctor.events import (
     Backward,
     Blocked,
     Collective,
+    DeviceSelected,
+    DeviceUsed,
     Ended,
     Forward,
     GradientsSeen,
@@ -24,6 +26,7 @@ from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.supervise import Ending
 from ddpdoctor.layer import MODEL, PROBE, LayerState
 from ddpdoctor.trace import Observed
+from ddpdoctor.value import Constant
 
 TRAINING = (GroupInit, ModelWrapped, LoaderBuilt, SamplerBuilt, Forward, Backward, Collective)
 """Events that show that a script came to its distributed training."""
@@ -35,7 +38,7 @@ class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
     processes printed last. ``silent`` when they wrote no event at all: the trace holds but their ends.
 
-    ``linked`` is what a copy holds as links.
+    ``linked`` is what a copy holds as links, and ``doing`` are the last words of each rank on what it was at.
     """
 
     plan: Plan
@@ -47,6 +50,7 @@ class Run(NamedTuple):
     linked: Sequence[str] = ()
     last_words: str = ""
     silent: bool = False
+    doing: Sequence[str] = ()
 
 
 def layers(run: Run) -> Mapping[str, LayerState]:
@@ -80,12 +84,18 @@ def _model_was_seen(run: Run) -> bool:
 
 def _training_was_seen(run: Run) -> bool:
     """Whether the run showed the script's distributed training, to its end or to a failure of the script's own."""
-    if run.out_of_memory or run.ending.how == "timeout" or _ranks_missing(run):
+    if run.out_of_memory or (run.ending.how == "timeout" and not _all_ended(run.trace)) or _ranks_missing(run):
         return False
     cause = first_cause(run.trace)
     if cause is None:
         return any(isinstance(event, TRAINING) for event in run.trace)
     return not cause.ours and not cause.after_cut and not run.trace.lacked(cause) and bool(run.trace.of(ModelWrapped))
+
+
+def _all_ended(trace: Observed) -> bool:
+    """Whether every rank had come to the end of the script, if not to that of its process."""
+    natural = {event.rank for event in trace.of(Ended) if event.how == "natural"}
+    return bool(trace.ranks) and natural.issuperset(trace.ranks)
 
 
 def _waits_for_ever(trace: Observed) -> bool:
@@ -162,13 +172,50 @@ def _details(run: Run) -> Iterator[str]:
     yield f"contained by {run.how}, {network}: no file outside the run's folder changed"
     if run.linked:
         yield f"{len(run.linked)} of the project's files and folders were linked, not copied: {_few(run.linked)}"
-    if run.trace.redirected:
+    if run.trace.redirected and _asked_for_gpus(run.trace):
         yield "calls to CUDA and NCCL went to the CPU and gloo"
+    if run.trace.of(ModelWrapped):
+        yield _extent(run)
+    yield from _what_came_later(run)
     substitutes = dict.fromkeys(f"{event.by} in the place of {event.what}" for event in run.trace.of(Substituted))
     shown = list(substitutes)[:SHOWN_SUBSTITUTES]
     yield from shown
     if len(substitutes) > len(shown):
         yield f"and {len(substitutes) - len(shown)} more stand-ins"
+
+
+def _asked_for_gpus(trace: Observed) -> bool:
+    """Whether the script used CUDA or NCCL at all."""
+    backends = [event.backend for event in trace.of(GroupInit)]
+    nccl = any(isinstance(backend, Constant) and "nccl" in str(backend.value) for backend in backends)
+    return nccl or bool(trace.of(DeviceSelected)) or bool(trace.of(DeviceUsed))
+
+
+def _extent(run: Run) -> str:
+    """Return how much of the training the run was to see, and saw."""
+    taken = max((len(run.trace.on(rank, OptimizerStep)) for rank in run.trace.ranks), default=0)
+    plan = run.plan
+    if PROBE not in plan.layers:
+        return f"the training was watched to its first optimizer step{'' if taken else ', which it did not take'}"
+    most = f"{plan.steps} optimizer steps an epoch and {plan.epochs} epochs"
+    return f"the training was watched for at most {most}: it took {taken or 'no'} step{'s' * (taken != 1)}"
+
+
+def _what_came_later(run: Run) -> Iterator[str]:
+    """Yield what went wrong when the layers had seen what they look at."""
+    if run.ending.how == "timeout" and _all_ended(run.trace):
+        at = sorted({reasons.where(event.place, run.plan) for event in run.trace.of(Ended)})
+        words = ", ".join(dict.fromkeys(run.doing))
+        yield f"the script had come to its end, and its processes had not after {run.plan.timeout:.0f} s: " + (
+            f"{words} ({', '.join(at)})"
+        )
+    if PROBE in run.plan.layers or not run.trace.of(OptimizerStep):
+        return
+    cause = first_cause(run.trace)
+    if cause is not None and not cause.ours:
+        yield reasons.failed(cause, run.plan, "after its first optimizer step: --probe looks at what comes then")
+    elif _waits_for_ever(run.trace):
+        yield reasons.waits(run.trace, run.plan, "ends")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -101,6 +101,8 @@ def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
 def raises(raised: Raised, plan: Plan, before: str) -> str:
     """Return that the script raised an exception before it came to what was to be observed."""
     name = os.path.basename(plan.script)
+    if raised.type.startswith("SIG"):
+        return f"{name} is killed by {raised.type} ({where(raised.place, plan)}) before it {before}"
     if raised.status is not None:
         said = f", saying {_short(raised.message)!r}," if raised.message else ""
         return f"{name} ends with status {raised.status} ({where(raised.place, plan)}){said} and never {before}"
@@ -110,6 +112,8 @@ def raises(raised: Raised, plan: Plan, before: str) -> str:
 def failed(raised: Raised, plan: Plan, when: str) -> str:
     """Return that the script failed, and when."""
     name, at = os.path.basename(plan.script), where(raised.place, plan)
+    if raised.type.startswith("SIG"):
+        return f"{name} was killed by {raised.type} ({at}) {when}"
     if raised.status is not None:
         return f"{name} ended with status {raised.status} ({at}) {when}"
     return f"{name} raised {_short(exception(raised))} ({at}) {when}"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -87,7 +88,11 @@ class Observer:
 
     def status(self) -> Status:
         """Return what this process is at."""
-        inner_first = (self.frames.place(frame) for frame in self.frames.outward(self.frames.main()))
+        frame, doing = self.frames.main(), self.doing
+        thread = unended_thread() if self.done else None
+        if thread is not None:
+            frame, doing = sys._current_frames().get(thread.ident or 0), f"waiting for its thread {thread.name} to end"
+        inner_first = (self.frames.place(frame) for frame in self.frames.outward(frame))
         return Status(
             pid=os.getpid(),
             rank=self.recorder.rank,
@@ -96,7 +101,7 @@ class Observer:
             collectives=self.collectives.issued,
             inside=self.collectives.inside(),
             stack=tuple((place.file, place.line) for place in reversed(tuple(inner_first))),
-            doing=self.doing,
+            doing=doing,
             done=self.done,
             need=self.need,
         )
@@ -113,3 +118,9 @@ class Observer:
         while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
             frame = frame.f_back
         return frame
+
+
+def unended_thread() -> threading.Thread | None:
+    """Return a thread of the script's that the interpreter waits for before it ends."""
+    main = threading.main_thread()
+    return next((thread for thread in threading.enumerate() if not thread.daemon and thread is not main), None)
