@@ -200,7 +200,7 @@ def _with_verdict(
     serving = [layer for layer in check_.layers if layer in observed.layers]
     if check_.judge is None:
         return finding.with_(
-            verdict=not_reached("this is decided from the source; a run on one machine does not show it")
+            verdict=not_reached("this is decided from the source: the run was not asked about it")
         )
     if not serving:
         return finding.with_(verdict=not_reached(_missing_layer(check_, layers)))

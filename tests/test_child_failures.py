@@ -67,6 +67,11 @@ def test_an_exception_after_the_training_was_cut_says_so(raise_in):
     assert raise_in("1 / 0\n", spent=True).after_cut
 
 
+def test_a_relative_path_is_told_as_the_script_meant_it(raise_in, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert raise_in("open('none')\n").foreign == f"[Errno 2] No such file or directory: '{tmp_path}/none'"
+
+
 def function_of(module, text):
     """The function ``call`` of a module of that name that is not the script's."""
     names = {"__name__": module}

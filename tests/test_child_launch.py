@@ -15,7 +15,7 @@ def test_the_script_is_main_with_its_own_arguments_and_folder(tmp_path):
         import beside
         assert __name__ == "__main__"
         assert sys.argv[1:] == ["--data", "a b", "--local_rank=0"], sys.argv
-        assert sys.argv[0] == __file__ and os.path.isabs(__file__)
+        assert sys.argv[0] == os.path.relpath(__file__) and os.path.isabs(__file__)
         assert sys.path[0] == os.path.dirname(__file__)
         assert sys.modules["__main__"].beside.VALUE == 7
         assert os.getcwd() == os.path.dirname(os.path.dirname(__file__))

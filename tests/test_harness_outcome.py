@@ -1,11 +1,15 @@
 """What becomes of the layers, and the one line that says why one was not run."""
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ddpdoctor.events import Raised
+from ddpdoctor.harness.plan import Plan
+from ddpdoctor.harness.reasons import no_space
+from ddpdoctor.place import Place
 
 if TYPE_CHECKING:
     from harness_run import Harness
@@ -59,8 +63,27 @@ def test_a_file_that_is_not_there_comes_with_the_words_to_pass(harness: "Harness
     said = reasons(harness, "\nopen('data/train.csv')\n")
     assert said["probe"] == (
         "not-run",
-        "train.py wants data/train.csv (train.py:2), which is not there: give it its data, as in "
-        "`ddpdoctor check train.py --probe -- --data DIR`",
+        "train.py wants data/train.csv (train.py:2), which is not there: put it there, or pass another path after --, "
+        "where the script takes one",
+    )
+
+
+def test_a_file_that_the_script_has_removed_itself_is_not_asked_for(harness: "Harness") -> None:
+    said = reasons(harness, "import os\nos.remove('part.csv')\nopen('part.csv')\n", files={"part.csv": ""}, ranks=1)
+    assert said["probe"] == (
+        "not-run",
+        "train.py wants part.csv (train.py:3), which is not there any more: in the run, which changes nothing outside "
+        "it, the script has removed it",
+    )
+
+
+def test_arguments_that_were_given_are_not_advised_again(harness: "Harness") -> None:
+    script = "import sys\nMISSING = 'unrecognized arguments: --bogus'\nsys.exit(2)\n"
+    said = reasons(harness, script, arguments=("--bogus",))
+    assert said["probe"] == (
+        "not-run",
+        "train.py does not take its arguments as they are (unrecognized arguments: --bogus): "
+        "change what stands after -- in `ddpdoctor check train.py --probe -- --bogus`",
     )
 
 
@@ -231,7 +254,6 @@ def test_a_child_that_cannot_start_is_told_by_its_last_words(
 @pytest.mark.parametrize(
     ("exception", "said"),
     [
-        ("OSError(28, 'No space left on device')", "the script wrote more than the run may write (train.py:2)"),
         (
             "OSError(18, 'Invalid cross-device link')",
             "the script renamed a folder, which the overlay of an ordinary user cannot do (train.py:2)",
@@ -256,6 +278,22 @@ def test_what_only_the_containment_forbids_is_not_the_scripts_fault(
     raised = harness.last.trace.of(Raised)
     assert {event.rank for event in raised} == {0, 1}
     assert all(event.ours for event in raised)
+
+
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        (1 << 40, "the script wrote more than the run may write (train.py:2): "),
+        (1 << 16, "the temporary folder /full, which holds the run, is full: set TMPDIR to one with more space"),
+    ],
+)
+def test_no_space_left_says_what_is_full(monkeypatch: pytest.MonkeyPatch, free: int, said: str) -> None:
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr("tempfile.tempdir", "/full")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=free))
+    plan = Plan(script="/p/train.py", directory="/p", style="torchrun", layers=frozenset({"probe"}))
+    raised = Raised(place=Place("/p/train.py", 2), type="OSError", message="[Errno 28] No space left on device")
+    assert no_space(raised, plan, 1 << 30).startswith(said)
 
 
 def test_details_say_what_protected_the_files_and_what_was_put_in_the_place_of_what(harness: "Harness") -> None:

@@ -57,8 +57,12 @@ def _total() -> int:
 
 
 def _meminfo(proc: str) -> int:
-    with open(f"{proc}/meminfo", encoding="ascii") as file:
-        table = {name: int(value.split()[0]) << 10 for name, _, value in (line.partition(":") for line in file)}
+    try:
+        with open(f"{proc}/meminfo", encoding="ascii") as file:
+            lines = list(file)
+    except OSError:
+        raise RuntimeError(f"how much memory is free cannot be told: {proc}/meminfo cannot be read") from None
+    table = {name: int(value.split()[0]) << 10 for name, _, value in (line.partition(":") for line in lines)}
     return table.get("MemAvailable", table["MemFree"])
 
 

@@ -96,6 +96,7 @@ def _run(plan: Plan, progress: Callable[[str], None], started: float) -> Observa
         linked=[reasons.shown(path, plan.directory) for path in contained["linked"]],
         last_words=next(filter(None, map(_last_line, outputs)), ""),
         silent=not observed,
+        size=ordered.size,
         doing=[trail.status.doing for _, trail in watch.ranks() if trail.status],
     )
     return Observation(
@@ -110,7 +111,10 @@ def _check(plan: Plan) -> None:
     why = torch_version.missing()
     if why is not None:
         raise Refused(why)
-    free, need = memory.available(), memory.needed(plan.style, plan.ranks)
+    try:
+        free, need = memory.available(), memory.needed(plan.style, plan.ranks)
+    except RuntimeError as error:
+        raise Refused(str(error)) from None
     room = free if plan.memory is None else min(free, plan.memory)
     if need > room:
         raise Refused(

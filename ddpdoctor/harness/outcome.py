@@ -38,7 +38,8 @@ class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
     processes printed last. ``silent`` when they wrote no event at all: the trace holds but their ends.
 
-    ``linked`` is what a copy holds as links, and ``doing`` are the last words of each rank on what it was at.
+    ``size`` is what it may write in bytes, where its files are kept in memory, ``linked`` is what a copy holds as links,
+    and ``doing`` are the last words of each rank on what it was at.
     """
 
     plan: Plan
@@ -50,6 +51,7 @@ class Run(NamedTuple):
     linked: Sequence[str] = ()
     last_words: str = ""
     silent: bool = False
+    size: int = 0
     doing: Sequence[str] = ()
 
 
@@ -120,6 +122,8 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
     cause = first_cause(trace)
     if cause is not None and cause.ours:
         did = reasons.contained(cause, plan.directory, by_copy=run.by_copy)
+        if did == reasons.WROTE_TOO_MUCH:
+            return "not-run", reasons.no_space(cause, plan, None if run.by_copy else run.size)
         if did is not None:
             return "not-run", f"the script {did} ({reasons.where(cause.place, plan)})"
         return "failed", f"a fault of ddpdoctor's own while it watched the script: {reasons.exception(cause)}"

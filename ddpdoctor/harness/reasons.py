@@ -3,9 +3,12 @@
 import os
 import re
 import shlex
+import shutil
+import tempfile
 from collections.abc import Sequence
 
 from ddpdoctor.events import Blocked, Ended, Raised
+from ddpdoctor.harness import memory
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
@@ -15,8 +18,10 @@ ARGUMENTS_REQUIRED = re.compile(r"the following arguments are required: (.+)")
 
 PATH_IN_MESSAGE = re.compile(r"'([^']*)'")
 
+WROTE_TOO_MUCH = "wrote more than the run may write"
+
 CONTAINED = (
-    (re.compile(r"\[Errno 28\]|No space left on device"), "wrote more than the run may write"),
+    (re.compile(r"\[Errno 28\]|No space left on device"), WROTE_TOO_MUCH),
     (
         re.compile(r"\[Errno 18\]|Invalid cross-device link"),
         "renamed a folder, which the overlay of an ordinary user cannot do",
@@ -73,11 +78,15 @@ def missing(raised: Raised, plan: Plan) -> str:
         names = [word.strip() for word in required[1].split(",")] if required else []
         if names:
             said = f"{name} needs the arguments {', '.join(names)}"
-        else:
-            said = f"{name} does not take its arguments as they are ({_short(wanted)})"
-        return f"{said}: pass them after --, as in `{command(plan, *map(_example, names))}`"
-    example = command(plan, "--data DIR")
-    return f"{name} wants {_short(wanted)} ({at}), which is not there: give it its data, as in `{example}`"
+            return f"{said}: pass them after --, as in `{command(plan, *map(_example, names))}`"
+        said = f"{name} does not take its arguments as they are ({_short(wanted)})"
+        if plan.arguments:
+            return f"{said}: change what stands after -- in `{command(plan)}`"
+        return f"{said}: pass them after --, as in `{command(plan)}`"
+    said = f"{name} wants {_short(wanted)} ({at}), which is not there"
+    if os.path.lexists(os.path.join(plan.directory, wanted)):
+        return f"{said} any more: in the run, which changes nothing outside it, the script has removed it"
+    return f"{said}: put it there, or pass another path after --, where the script takes one"
 
 
 def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
@@ -96,6 +105,17 @@ def contained(raised: Raised, directory: str, *, by_copy: bool) -> str | None:
         if named and _user_may_write(os.path.join(directory, named[1])):
             return f"writes to {named[1]}, which the copy that it runs in does not allow"
     return None
+
+
+def no_space(raised: Raised, plan: Plan, size: int | None) -> str:
+    """Return that there was no space left to write; ``size`` bytes were there where the run's files are in memory."""
+    folder = tempfile.gettempdir()
+    if shutil.disk_usage(folder).free < memory.SCRATCH_LEAST:
+        return f"the temporary folder {folder}, which holds the run, is full: set TMPDIR to one with more space"
+    at = where(raised.place, plan)
+    if size is None:
+        return f"the script {WROTE_TOO_MUCH} ({at}): {folder} has no more space, TMPDIR names another folder"
+    return f"the script {WROTE_TOO_MUCH} ({at}): {memory.words(size)}, for the run's files are kept in free memory"
 
 
 def raises(raised: Raised, plan: Plan, before: str) -> str:

@@ -50,6 +50,7 @@ class Supervisor:
         self._statuses: dict[int, int] = {}
         self._pids: dict[int, int] = {}
         self._over = False
+        self._used = 0
         self._failed_at: float | None = None
         self._ended_at: float | None = None
 
@@ -125,9 +126,11 @@ class Supervisor:
         used, bound = self._watch.memory, self._plan.memory
         if bound is not None and used > bound:
             return f"it used {memory.words(used)}, more than the {memory.words(bound)} that it may"
-        free = memory.available()
-        if free < memory.RESERVE_BYTES and used > free:
-            return f"it used {memory.words(used)} and left the machine only {memory.words(free)}"
+        free, grown = memory.available(), max(0, used - self._used)
+        self._used = used
+        # What it took since the last look it may take until the next one.
+        if free < memory.RESERVE_BYTES + grown and used > free:
+            return f"it used {memory.words(used)}{_growth(grown)} and left the machine only {memory.words(free)}"
         need = self._watch.needed
         if need > used + free or (bound is not None and need > bound):
             room = used + free if bound is None else min(bound, used + free)
@@ -151,3 +154,9 @@ class Supervisor:
             others = self._watch.trails.values()
             doing = [trail.status.doing for trail in others if trail.status and trail.status.doing]
         return f"{doing[0] if doing else 'starting'}, {now - self._began:.0f} s"
+
+
+def _growth(grown: int) -> str:
+    """Say how fast the memory in use grew, where it did: ``grown`` is the number of bytes since the last look."""
+    rate = int(grown / MEASURE_SECONDS)
+    return f", growing by {memory.words(rate)} a second," if rate >= memory.RESERVE_BYTES else ""

@@ -53,7 +53,7 @@ class Failures:
             message=self._message(error),
             ours=is_ours(error),
             caused_by_peer=says_that_a_peer_is_gone(error, self._frames),
-            foreign=None if foreign is None else str(foreign)[:LONGEST_MESSAGE],
+            foreign=None if foreign is None else _with_whole_path(foreign)[:LONGEST_MESSAGE],
             missing=self._missing(error),
             after_cut=self._budget.cut_short,
         )
@@ -89,6 +89,18 @@ class Failures:
         if isinstance(error, SystemExit):
             return self.usage_error
         return None
+
+
+def _with_whole_path(error: BaseException) -> str:
+    """Return what an exception says; a relative path is joined to where the script is, which others do not know."""
+    name = error.filename if isinstance(error, OSError) else None
+    text = str(error)
+    if not isinstance(name, str) or os.path.isabs(name):
+        return text
+    try:
+        return text.replace(repr(name), repr(os.path.abspath(name)))
+    except OSError:  # where the script is was removed
+        return text
 
 
 def is_ours(error: BaseException) -> bool:

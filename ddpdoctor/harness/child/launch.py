@@ -71,7 +71,10 @@ def _execute(observer: Observer) -> None:
         source = file.read()
     start = started(plan.script, source, plan.directory)
     rank = str(observer.recorder.rank or 0)
-    sys.argv[:] = [plan.script, *(argument.replace("{local_rank}", rank) for argument in plan.arguments)]
+    sys.argv[:] = [
+        _as_typed(plan.script, plan.directory, start),
+        *(argument.replace("{local_rank}", rank) for argument in plan.arguments),
+    ]
     if start.folder not in sys.path[:1]:
         sys.path.insert(0, start.folder)
     main = types.ModuleType("__main__")
@@ -83,6 +86,12 @@ def _execute(observer: Observer) -> None:
     sys.modules["__main__"] = main
     code = through(observer.source.compiled, source, plan.script)
     through(exec, code, vars(main))
+
+
+def _as_typed(script: str, directory: str, start: Start) -> str:
+    """Return the path of a script as it is passed to torchrun in the working directory; to ``-m`` it is absolute."""
+    inside = start.module is None and script.startswith(os.path.join(directory, ""))
+    return os.path.relpath(script, directory) if inside else script
 
 
 def started(script: str, source: bytes, directory: str) -> Start:
