@@ -1,6 +1,7 @@
 """What several test files need: the command line run in this process or in one of its own, and stored outputs."""
 
 import os
+import signal
 import subprocess
 import sys
 import types
@@ -40,6 +41,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in OURS:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def interrupts_heeded() -> Iterator[None]:
+    """Heed SIGINT, here and in what the tests start: a job in the background of a shell script ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Ran(NamedTuple):
