@@ -38,7 +38,7 @@ class Run(NamedTuple):
     """One run that ended: its plan and trace, how it ended, what protected the user's files (``how``), and what the
     processes printed last. ``silent`` when they wrote no event at all: the trace holds but their ends.
 
-    ``size`` is what it may write in bytes, where its files are kept in memory, ``linked`` is what a copy holds as links,
+    ``size`` is what it may write in bytes where its files are kept in memory, ``linked`` is what a copy holds as links,
     and ``doing`` are the last words of each rank on what it was at.
     """
 
