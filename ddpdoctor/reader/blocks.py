@@ -80,25 +80,27 @@ def _external_block(walk: Walk, manager: Abstract, node: ast.expr) -> tuple[str,
 def _enter_generator(walk: Walk, manager: Generator, node: ast.expr, body: Callable[[Abstract], None]) -> None:
     """Run a generator with the body of the ``with`` at its yield: what follows the yield follows the body."""
     file, stack, frames, outer = walk.file, walk.stack, walk.frames, walk.within
-    entered = False
+    entered, ended = False, walk.path
 
     def deliver(value: Abstract) -> Abstract:
-        nonlocal entered
+        nonlocal entered, ended
         if entered:
             return NONE
         entered = True
         saved = walk.file, walk.stack, walk.frames
         protecting = tuple(block for block in walk.within if block not in outer)
-        before = walk.within
+        before, path = walk.within, walk.path
         walk.file, walk.stack, walk.frames = file, stack, [*frames]
         walk.within = (*outer, *protecting)
         body(value)
         walk.file, walk.stack, walk.frames = saved
-        walk.within = before
+        ended = walk.path
+        walk.within, walk.path = before, path
         walk.dead = False  # a return in the body still runs what follows the yield
         return NONE
 
     run_body(walk, manager.function, manager.call, deliver)
+    walk.path = together(ended, walk.path) or ended
     if not entered:
         body(Opaque(f"entered {manager.function.name}()", manager.tags))
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from ddpdoctor.condition import Condition, Formula, assume, negation
+from ddpdoctor.condition import Condition, Formula, assume, negation, together
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
@@ -169,10 +169,11 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
                 ends.append(walk.path)
     after = frozenset.intersection(*ends) if ends else before
     if node.finalbody:
-        walk.path, walk.dead = (after if ends else before), False
+        walk.path, walk.dead = before, False  # a return or a break in the body comes through here too
         with walk.inside(Within("finally", place)):
             walk.run(node.finalbody, frame)
-        walk.dead = walk.dead or not ends
+        following = together(after, walk.path)
+        walk.path, walk.dead = following or after, walk.dead or not ends
     else:
         walk.path, walk.dead = after, not ends
 
