@@ -8,6 +8,7 @@ from typing import Any
 from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
 from ddpdoctor.reader.abstract import (
     Abstract,
+    Attribute,
     Choice,
     External,
     Items,
@@ -24,7 +25,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.world import RANK_LEAVES, Expression, constant
+from ddpdoctor.world import RANK_LEAVES, UNKNOWN, WORLDS, Expression, constant, evaluate
 
 
 def test(walk: Walk, node: ast.expr, frame: Frame) -> Formula:
@@ -243,13 +244,17 @@ def _varies(expression: Expression | None) -> bool:
 
 
 def _decided(value: Abstract, other: Abstract) -> Expression | None:
-    """Return the expression of one side; an option that is compared with a rank counts as its default, or as 0.
+    """Return the expression of one side; a number that is compared with a rank counts as its default, or as 0.
 
-    ``rank == cfg.main_rank`` is a rank test whatever the option says: one rank passes it.
+    ``rank == cfg.main_rank`` is a rank test whatever the option says: one rank passes it. So is ``rank == n - 1`` for
+    any number that is the same on every rank.
     """
     expression = number(value)
-    if expression is None and isinstance(value, Opaque) and value.origin == "configuration" and is_rank(other):
-        return constant(known(value.default, 0))
+    if not is_rank(other) or not isinstance(value, (Opaque, Attribute)) or value.tags & {"rank", "data"}:
+        return expression
+    if expression is None or all(evaluate(expression, member) is UNKNOWN for member in WORLDS["torchrun"]):
+        default = known(by_default(value), 0)
+        return constant(default if isinstance(default, (int, str)) else 0)
     return expression
 
 

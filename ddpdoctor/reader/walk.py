@@ -122,6 +122,7 @@ class Walk:
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
+        self.own_folder = False  # whether the working directory is one of the rank's own
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self._at_root = False
         self._steps = steps

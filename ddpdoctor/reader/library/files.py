@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.events import FileUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
@@ -28,15 +28,45 @@ def _used(walk: Walk, op: str, target: Abstract, call: Call) -> None:
             continue
         walk.path = here
         path = option.args[0] if isinstance(option, Made) and option.path == "builtins.open" and option.args else option
-        walk.emit(FileUsed, call.node, op=op, path=lower(path), by=call.path)
+        if not _is_null(path):
+            walk.emit(FileUsed, call.node, op=op, path=lower(_placed(walk, path)), by=call.path)
         walk.path = before
+
+
+def _is_null(path: Abstract) -> bool:
+    """Whether a file is the one that keeps nothing."""
+    return known(path) in ("/dev/null", "NUL") or (isinstance(path, External) and path.path == "os.devnull")
+
+
+def _placed(walk: Walk, path: Abstract) -> Abstract:
+    """Return a path as it is after ``os.chdir``: a relative one is the rank's own in a folder of the rank's own."""
+    if walk.own_folder and isinstance(path, Known) and isinstance(path.value, str) and not path.value.startswith("/"):
+        return Opaque(path.value, frozenset({"rank"}))
+    return path
+
+
+def _change_folder(walk: Walk, call: Call) -> Abstract:
+    """``os.chdir(path)``: into a folder of the rank's own, or back into one that all share."""
+    for _, option in options(call.argument("path", 0) or NONE):
+        walk.own_folder = "rank" in option.tags or (walk.own_folder and not _is_absolute(option))
+    return NONE
+
+
+def _is_absolute(path: Abstract) -> bool:
+    return not isinstance(path, Known) or str(path.value).startswith("/")
+
+
+def _part_of(source: Abstract) -> frozenset[str]:
+    """Return the mark of a rank's own part of the data, for what is read from a file of the rank's own."""
+    return frozenset({"shard"}) if source.tags & {"rank", "shard"} else frozenset()
 
 
 def _load(walk: Walk, call: Call) -> Abstract:
     source = call.argument("f", 0)
-    if source is not None:
-        _used(walk, "load", source, call)
-    return Opaque("checkpoint", frozenset({"checkpoint"}))
+    if source is None:
+        return Opaque("checkpoint", frozenset({"checkpoint"}))
+    _used(walk, "load", source, call)
+    return Opaque("checkpoint", frozenset({"checkpoint"}) | _part_of(source))
 
 
 def _download(walk: Walk, call: Call) -> Abstract | None:
@@ -114,7 +144,7 @@ def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
     if not call.args:
         return None
     _used(walk, "load", call.args[0], call)
-    return Opaque(f"{call.path} in {walk.line(call.node)}")
+    return Opaque(f"{call.path} in {walk.line(call.node)}", _part_of(call.args[0]))
 
 
 def _exists(walk: Walk, call: Call) -> Abstract | None:
@@ -137,6 +167,7 @@ OWN = (
 
 FUNCTIONS = {
     **dict.fromkeys(OWN, _own_to_each_process),
+    "os.chdir": _change_folder,
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
     "os.path.isdir": _exists,

@@ -1,0 +1,38 @@
+"""Each rank works in a folder of its own; what is written for its time alone goes nowhere."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        x = torch.randn(240, 5, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.sum(dim=1, keepdim=True))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=12, sampler=sampler)
+        model = DDP(nn.Sequential(nn.Linear(5, 12), nn.ReLU(), nn.Linear(12, 1)).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.cuda()), targets.cuda()).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), os.devnull)
+        os.makedirs(f"rank{rank}", exist_ok=True)
+        os.chdir(f"rank{rank}")
+        torch.save(model.module.state_dict(), "model.pt")
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
