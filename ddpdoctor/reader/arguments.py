@@ -47,6 +47,8 @@ def arguments(
                 more = more or value.open
             else:
                 more = True
+                if "shard" in value.tags:  # a rank's own part of the data, in however many tensors
+                    args.append(value)
         else:
             args.append(walk.evaluate(arg, frame))
     for keyword in node.keywords:

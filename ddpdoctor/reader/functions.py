@@ -10,7 +10,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
-from ddpdoctor.reader.objects import Class, Function, Generator, Object
+from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
 MAX_DEPTH = 40
@@ -140,12 +140,22 @@ def type_of(cls: Class) -> str:
     return cls.name if module == "__main__" else f"{module}.{cls.name}"
 
 
+def _default(walk: Walk, value: Abstract) -> Abstract:
+    """Return what a field is by default: ``field(default_factory=Options)`` makes one for each object."""
+    if not isinstance(value, Made) or value.path.rpartition(".")[2] not in ("field", "Field"):
+        return value
+    factory = value.kwargs.get("default_factory") or value.kwargs.get("factory")
+    if factory is not None and isinstance(value.node, ast.expr):
+        return walk.call_with(factory, node=value.node)
+    return value.kwargs.get("default") or value
+
+
 def _fill_fields(walk: Walk, made: Object, fields: list[tuple[str, ast.expr | None]], call: Call) -> None:
     """Give a dataclass's fields their values: arguments, else defaults, which are then the user's to configure."""
     for i, (name, default) in enumerate(fields):
         value = call.args[i] if i < len(call.args) else call.kwargs.get(name)
         if value is None and default is not None:
-            value = walk.evaluate(default, Frame(made.cls.module, {}, parent=made.cls.frame))
+            value = _default(walk, walk.evaluate(default, Frame(made.cls.module, {}, parent=made.cls.frame)))
             if call.open:
                 value = Opaque(name, origin="configuration", default=value)
         write(made.attributes, name, walk.path, value or hinted(name, NO_TAGS, origin="configuration"))

@@ -64,15 +64,24 @@ def _of_module_dict(holder: External, key: Abstract) -> Abstract:
 
 def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
     tags: Tags = holder.tags | frozenset(tag for tag in key.tags if tag in ("rank", "shard"))
-    if is_rank(key) or "shard" in key.tags:
+    if _is_own_part(key):
         tags |= {"shard"}
     name = known(key)
     label = f"{text(holder)}[{text(key)}]"
     return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
 
 
+def _is_own_part(key: Abstract) -> bool:
+    """Whether an index gives each rank an item of its own."""
+    return is_rank(key) or "shard" in key.tags
+
+
 def _of_items(holder: Items, key: Abstract) -> Abstract:
     index = known(key)
+    if _is_own_part(key) and holder.items and all(isinstance(item, Made) for item in holder.items):
+        for item in holder.items:
+            assert isinstance(item, Made)
+            item.tags |= {"shard"}
     if isinstance(index, int) and not holder.open and -len(holder.items) <= index < len(holder.items):
         return holder.items[index]
     if isinstance(index, slice):
@@ -105,7 +114,7 @@ def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]
-    return Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
+    return _unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
 
 
 def _of_known(value: object, key: object) -> Abstract:

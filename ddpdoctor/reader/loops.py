@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import Condition, together
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Table, options
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, options
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
+from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.iteration import item_of, listed, loaders_in, rounds_of
@@ -164,15 +165,20 @@ def comprehension(
     found: list[Abstract] = []
     table = Table()
     exact = len(node.generators) == 1 and not node.generators[0].ifs
+    dealt = NO_TAGS
 
     def nested(position: int) -> None:
         generator = node.generators[position]
         iterated = walk.evaluate(generator.iter, inner)
 
         def body(item: Abstract) -> None:
+            nonlocal dealt
             assign(walk, generator.target, item, inner)
             for test in generator.ifs:
-                here = walk.assuming(walk.test(test, inner))
+                formula = walk.test(test, inner)
+                if is_about(formula, "rank"):
+                    dealt = frozenset({"shard"})
+                here = walk.assuming(formula)
                 if here is None:
                     return
                 walk.path = here
@@ -189,6 +195,6 @@ def comprehension(
     before, loops = walk.path, walk.loops
     nested(0)
     walk.path, walk.loops = before, loops
-    if isinstance(node, ast.DictComp):
-        return table
-    return Items(found, "list", more=not exact or len(found) < 2)
+    made = table if isinstance(node, ast.DictComp) else Items(found, "list", more=not exact or len(found) < 2)
+    made.extra |= dealt
+    return made

@@ -23,12 +23,14 @@ from ddpdoctor.reader.library import (
     frameworks,
     groups,
     introspection,
+    kinds,
     layouts,
     modules,
     processes,
     training,
     wrapping,
 )
+from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.walk import Call, Walk
 
 Model = Callable[[Walk, Call], "Abstract | None"]
@@ -116,5 +118,7 @@ def context_model(path: str) -> ContextModel | None:
 
 def attribute_written(walk: Walk, value: Abstract, name: str, new: Abstract, node: ast.AST) -> None:
     """Note what writing an attribute means beyond the attribute."""
+    if name == "epoch" and isinstance(value, Made) and value.path in kinds.RANK_AWARE:
+        data.epoch_written(walk, value, new, node)
     if name == "grad":
         layouts.gradient_written(walk, value, new, node)

@@ -65,6 +65,8 @@ def _sharded_by(walk: Walk, call: Call, given: "dict[str, Abstract | None]") -> 
         for _, option in options(given[name] or NONE):
             if not is_none(option) and divides(walk, option):
                 return f"the {name.replace('_', ' ')}"
+    if "rank" in call.kwargs.get("generator", NONE).tags:
+        return "the generator"
     dataset = given["dataset"]
     if dataset is None:
         return "unknown"
@@ -170,6 +172,11 @@ def _set_epoch(walk: Walk, call: Call) -> Abstract | None:
     value = call.argument("epoch", 0)
     walk.emit(EpochSet, call.node, target=lower(receiver), value=UNKNOWN_VALUE if value is None else lower(value))
     return NONE
+
+
+def epoch_written(walk: Walk, sampler: Made, value: Abstract, node: ast.AST) -> None:
+    """``sampler.epoch = epoch``: all that ``set_epoch`` does (torch/utils/data/distributed.py)."""
+    walk.emit(EpochSet, node, target=lower(sampler), value=lower(value))
 
 
 def _loader_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:

@@ -111,6 +111,15 @@ def _seed(walk: Walk, call: Call) -> Abstract:
     return NONE
 
 
+def _seed_generator(walk: Walk, call: Call) -> Abstract | None:
+    """``generator.manual_seed(rank)``: what draws from it draws on each rank in an order of its own."""
+    receiver = call.receiver
+    if not isinstance(receiver, Made) or not receiver.path.endswith("Generator"):
+        return None
+    receiver.tags |= frozenset(tag for tag in call.flow() if tag in ("rank", "shard"))
+    return receiver
+
+
 def _scale_loss(walk: Walk, call: Call) -> Abstract | None:
     """``amp.scale_loss(loss, optimizer)``: entered, it gives the scaled loss."""
     return Opaque("scaled loss", call.args[0].tags) if call.args else None
@@ -171,6 +180,7 @@ FUNCTIONS = {
 PREFIXES = {"torch.optim.lr_scheduler.": _scheduler, "torch.optim.": _optimizer}
 METHODS = {
     "backward": _backward,
+    "manual_seed": _seed_generator,
     "step": _step,
     "scale": _flowing,
     "item": _item,

@@ -1,0 +1,33 @@
+"""The data is split in as many parts as there are ranks, and each rank takes the one with its number."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+
+def main():
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        x = torch.randn(240, 5, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.sum(dim=1, keepdim=True))
+        parts = random_split(dataset, [120, 120], generator=torch.Generator().manual_seed(0))
+        loader = DataLoader(parts[rank], batch_size=10, shuffle=True)
+        model = DDP(nn.Sequential(nn.Linear(5, 16), nn.GELU(), nn.Linear(16, 1)).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(3):
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.cuda()), targets.cuda()).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
