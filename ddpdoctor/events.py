@@ -310,13 +310,14 @@ class Forward(Event):
 
 class Backward(Event):
     """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
-    ``batches`` the loaders whose batches did.
+    ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch).
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """
 
     forwards: tuple[int, ...] = ()
     batches: tuple[Ref, ...] = ()
+    own_part: bool = False
     reduced: bool | None = None
     bypassed: tuple[Ref, ...] = ()
 
@@ -418,9 +419,9 @@ class Raised(Event):
     tool's own: then it is never the user's fault. ``caused_by_peer`` when it only says that another rank is gone.
     ``foreign`` is the message of the exception that a library or the system raised, this one or the one that the script
     raised it for; ``None`` when the script began it with a ``raise`` of its own. ``missing`` is the module, file or
-    argument that the script wanted. ``after_cut`` when it follows a training of which something was left out, so that
-    it may have met what it never meets otherwise. ``status`` is the exit status where the script left with one that is
-    not 0: ``type`` is then ``SystemExit``, ``os._exit`` or ``exit``, ``message`` what ``sys.exit`` was given to say.
+    argument that the script wanted. ``after_cut`` when it follows an epoch or a loop of which something was left out,
+    so that it may have met what it never meets otherwise. ``status`` is the exit status where the script left with one
+    that is not 0: ``type`` is then ``SystemExit``, ``os._exit`` or ``exit``, ``message`` what ``sys.exit`` was given.
     """
 
     type: str

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Event, GroupInit, ModelWrapped, Raised
+from ddpdoctor.events import Blocked, Ended, Event, GroupInit, ModelWrapped, Raised
 from ddpdoctor.value import Constant
 
 E = TypeVar("E", bound=Event)
@@ -119,6 +119,19 @@ class Observed(Trace):
         Once the rank has wrapped a model, what it misses is a failure of the training's.
         """
         return raised.missing is not None and not any(event.rank == raised.rank for event in self.of(ModelWrapped))
+
+    def may_come_of_the_cut(self, raised: Raised) -> bool:
+        """Whether a rank may have failed because the run had left something of the script's work out.
+
+        That is so on every rank alike, but for what rank 0 does alone: of a failure that rank 0 has not had, though it
+        was not stopped before it could, the cut is not the cause.
+        """
+        if not raised.after_cut or raised.rank in (None, 0):
+            return raised.after_cut
+        own = any(not event.caused_by_peer for event in self.on(0, Raised))
+        told = self.on(0, Raised) or any(event.inside is not None for event in self.on(0, Blocked))
+        went_on = told or any(event.how in ("natural", "exit") for event in self.on(0, Ended))
+        return own or not went_on
 
     def world_size_asked_for(self) -> int:
         """Return the largest world size that a rank of the script asked ``init_process_group`` for, or 0."""

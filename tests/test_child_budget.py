@@ -115,3 +115,22 @@ def test_a_script_that_lingers_is_late(rounds, monkeypatch):
     spending.spent_at -= 1000
     spending.check_time()
     assert rounds.late
+
+
+def test_what_follows_a_cut_epoch_may_come_of_it(rounds):
+    spending = budget(rounds)
+    spending.epoch_begun("one")
+    assert not spending.cut_short
+    spending.epoch_ended("one", "loader", trained=True, cut=True)
+    assert spending.cut_short, "its batches were counted, perhaps"
+    spending.epoch_begun("two")
+    assert not spending.cut_short
+    spending.epoch_ended("two", "loader", trained=True, cut=False)
+    assert not spending.cut_short
+
+
+def test_a_loop_that_ends_by_itself_is_not_cut_short(rounds):
+    for most, cut in ((6, False), (7, True)):
+        spending = budget(rounds)
+        trained(rounds, spending, ["sgd"], most)
+        assert spending.spent and spending.cut_short is cut

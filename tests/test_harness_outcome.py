@@ -185,7 +185,7 @@ def test_what_fails_after_the_cut_is_told_and_is_no_finding(harness: "Harness") 
     assert said["model"] == ("checked", None)
     assert said["probe"] == (
         "not-run",
-        "train.py raised KeyError: 'best' (train.py:3) after its training had been cut short, perhaps because of it",
+        "train.py raised KeyError: 'best' (train.py:3) after the run had cut its loops short, perhaps because of it",
     )
 
 

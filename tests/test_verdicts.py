@@ -572,7 +572,14 @@ def test_the_first_cause_is_reported_and_its_echoes_are_not():
 
 @pytest.mark.parametrize("field", [{"ours": True}, {"after_cut": True}])
 def test_what_is_not_the_scripts_own_failure_is_not_reported(field):
-    assert not faults("rank-failure", Raised(place=at(21), rank=1, type="E", message="m", **field), wrapped())
+    assert not faults("rank-failure", Raised(place=at(21), rank=0, type="E", message="m", **field), wrapped())
+
+
+@pytest.mark.parametrize(("how", "found"), [("natural", 1), ("exit", 1), ("killed", 0), ("cut", 0)])
+def test_a_failure_after_the_cut_is_one_where_rank_0_went_on(how, found):
+    raised = [Raised(place=at(21), rank=rank, type="E", message="m", after_cut=True, time=1.0) for rank in (1, 0)]
+    assert len(faults("rank-failure", raised[0], wrapped(), Ended(place=at(60), rank=0, how=how))) == found
+    assert not faults("rank-failure", *raised, wrapped(), *ended("exception"))
 
 
 def test_a_rank_that_waited_when_time_was_up_is_no_hang():

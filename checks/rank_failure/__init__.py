@@ -18,7 +18,7 @@ def rank_raised(run: Observed) -> Iterator[Fault]:
     if not own or not _trains(run):
         return
     first = min(own, key=lambda event: event.time)
-    if first.after_cut:
+    if run.may_come_of_the_cut(first):
         return
     ranks = sorted({event.rank for event in own if event.rank is not None and event.place == first.place})
     who = (

@@ -14,7 +14,7 @@ class Trainer:
     def __init__(self, rank):
         self.rank = rank
         self.history = [] if rank == 0 else None
-        x = torch.rand(96, 4, generator=torch.Generator().manual_seed(0))
+        x = torch.rand(72, 4, generator=torch.Generator().manual_seed(0))
         dataset = TensorDataset(x, x.mean(dim=1, keepdim=True))
         self.sampler = DistributedSampler(dataset)
         self.loader = DataLoader(dataset, batch_size=12, sampler=self.sampler)

@@ -91,7 +91,9 @@ def _training_was_seen(run: Run) -> bool:
     cause = first_cause(run.trace)
     if cause is None:
         return any(isinstance(event, TRAINING) for event in run.trace)
-    return not cause.ours and not cause.after_cut and not run.trace.lacked(cause) and bool(run.trace.of(ModelWrapped))
+    if cause.ours or run.trace.may_come_of_the_cut(cause) or run.trace.lacked(cause):
+        return False
+    return bool(run.trace.of(ModelWrapped))
 
 
 def _all_ended(trace: Observed) -> bool:
@@ -132,9 +134,9 @@ def _why_not(run: Run, layer: str) -> tuple[str, str]:
     if run.ending.how == "timeout":
         return "not-run", _timed_out(run)
     if cause is not None:
-        if cause.after_cut:
+        if trace.may_come_of_the_cut(cause):
             return "not-run", reasons.failed(
-                cause, plan, "after its training had been cut short, perhaps because of it"
+                cause, plan, "after the run had cut its loops short, perhaps because of it"
             )
         return "not-run", reasons.raises(cause, plan, before)
     if run.silent:

@@ -78,8 +78,11 @@ class Budget:
 
     @property
     def cut_short(self) -> bool:
-        """Whether what runs now follows a training of which something was left out."""
-        return self._rounds.cut_short or (self.spent and self._left_out)
+        """Whether what runs now follows something that was left out: a loop's rounds, or an epoch's batches.
+
+        The next epoch, or step, has what it needs again.
+        """
+        return self._rounds.cut_short or self._left_out
 
     @property
     def epoch(self) -> int:
@@ -90,6 +93,7 @@ class Budget:
         """Count an optimiser step, and end the training when it is one that no loader ends."""
         self.total_steps += 1
         self._since_spent += 1
+        self._left_out = False
         self._taken[id(optimizer)] += 1
         self._around_step = list(self._rounds.around(sys._getframe(1)))
         if self._taken[id(optimizer)] >= self._limit():
@@ -115,6 +119,7 @@ class Budget:
     def epoch_begun(self, epoch: object) -> None:
         """Take note of a loader that is being read."""
         self._open.add(id(epoch))
+        self._left_out = False
 
     def epoch_ended(self, epoch: object, loader: object, *, trained: bool, cut: bool = False) -> None:
         """Count an epoch of a loader, and end the training when it was the last one allowed.
@@ -122,9 +127,9 @@ class Budget:
         ``cut`` when batches of it were left out.
         """
         self._open.discard(id(epoch))
+        self._left_out = self._left_out or cut
         if not trained:
             return
-        self._left_out = self._left_out or cut
         self._epochs[loader] += 1
         if self._epochs[loader] >= (self.epochs if self._phase == 0 else 1) and self._since_spent:
             self._spend()

@@ -160,8 +160,11 @@ class Epoch:
         last = self.length is not None and self._drawn >= self.length
         return not self._ended and (last or self._stepped + 1 >= self._target())
 
-    def _end(self, *, cut: bool) -> None:
-        """Write the end of the epoch, once; whoever may not be refused gets further batches of it."""
+    def _end(self, *, cut: bool, by_us: bool = True) -> None:
+        """Write the end of the epoch, once; whoever may not be refused gets further batches of it.
+
+        ``cut`` when batches are left over, ``by_us`` unless the script itself leaves them.
+        """
         if self._ended:
             return
         self._ended = True
@@ -174,8 +177,8 @@ class Epoch:
             observer.recorder.write(
                 EpochEnded, at=self._at, loader=self._ref, number=self._number, steps=steps, cut=cut
             )
-        observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0, cut=cut)
+        observer.budget.epoch_ended(self, (self._ref.place, self._ref.stack), trained=steps > 0, cut=cut and by_us)
 
     def __del__(self) -> None:
         if not self._ended and os.getpid() == self._observer.pulse.pid and not sys.is_finalizing():
-            self._end(cut=True)
+            self._end(cut=True, by_us=False)
