@@ -56,11 +56,15 @@ def _wraps(trace: Predicted, event: Forward) -> tuple[Label, ...]:
 
 
 class Pass(NamedTuple):
-    """A backward pass of a run: the forwards since the one before it, and what the script reduced before the step."""
+    """A backward pass of a run: the forwards since the one before it, and what the script reduced before the step.
+
+    ``stepped`` is whether the optimiser took a step before the next backward.
+    """
 
     backward: Backward
     forwards: tuple[Forward, ...]
     by_hand: tuple[Collective, ...]
+    stepped: bool = False
 
 
 def gradients_stayed_local(fault: Fault, run: Observed) -> Verdict:
@@ -104,7 +108,8 @@ def _passes(run: Observed, rank: int) -> Iterator[Pass]:
             after = itertools.takewhile(lambda each: not isinstance(each, OptimizerStep), events[position + 1 :])
             inside = (each for each in events[:position] if any(map(event.place.covers, each.stack)))
             by_hand = tuple(each for each in (*inside, *after) if isinstance(each, Collective) and _averages(each))
-            yield Pass(event, tuple(forwards), by_hand)
+            following = (type(each) for each in events[position + 1 :] if isinstance(each, (Backward, OptimizerStep)))
+            yield Pass(event, tuple(forwards), by_hand, next(following, None) is OptimizerStep)
             forwards.clear()
 
 
@@ -122,6 +127,46 @@ def _is_here(event: Forward, fault: Fault) -> bool:
     return event.via == "module" and event.grad and any(map(fault.place.covers, (event.place, *event.stack)))
 
 
+def nothing_was_ever_averaged(run: Observed) -> Iterator[Fault]:
+    """Report the forward of a run in which no gradient of a wrapped model was averaged before any step on any rank.
+
+    A run in which some were is left to the source: what goes around DDP there may be thrown away.
+    """
+    passes = {rank: list(_passes(run, rank)) for rank in run.ranks}
+    if not all(map(_trains_around_ddp, passes.values())) or any(map(_averages, run.of(Collective))):
+        return
+    backwards = [each.backward for each in passes[run.ranks[0]]]
+    if any(label.place.covers(backwards[0].place) for label in _labels(run)):
+        return
+    around = [event for event in passes[run.ranks[0]][0].forwards if event.via == "module" and event.grad]
+    if around:
+        yield Fault(
+            place=around[-1].place,
+            message="this forward goes around DDP: its gradients are never averaged, and the replicas drift apart",
+            places=(Label(place=backwards[0].place, text="the backward of its loss"),),
+            event=around[-1],
+            fix=Fix(description="call the wrapped model itself: model(x), not model.module(x) nor the bare network"),
+            verdict=confirmed(
+                "no backward of the run averaged gradients of the wrapped model",
+                backward=backwards[0].place,
+                backwards=len(backwards),
+                ranks=list(run.ranks),
+            ),
+        )
+
+
+def _trains_around_ddp(passes: list[Pass]) -> bool:
+    around = (each.backward.bypassed and not each.backward.reduced and each.stepped for each in passes)
+    return bool(passes) and all(around)
+
+
+def _labels(run: Observed) -> Iterator[Label]:
+    """Yield the places of the faults that the source shows."""
+    for program in run.predicted:
+        for fault in loss_goes_around_ddp(program):
+            yield from fault.places
+
+
 CHECK = Check(
     name="bypassed-ddp-forward",
     summary="a training loss is computed around DDP: its gradients are not averaged",
@@ -130,4 +175,5 @@ CHECK = Check(
     triggers=(Backward,),
     predict=loss_goes_around_ddp,
     judge=gradients_stayed_local,
+    observe=nothing_was_ever_averaged,
 )

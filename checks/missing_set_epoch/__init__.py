@@ -1,12 +1,20 @@
 """A shuffling DistributedSampler that is never told the epoch: the same order every time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, Loop, SamplerBuilt
-from ddpdoctor.facts import default_of, given_to_unknown_code, loaders, owned, samplers, training_backwards
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, LoaderBuilt, Loop, SamplerBuilt
+from ddpdoctor.facts import (
+    default_of,
+    given_to_unknown_code,
+    leave_ranks_out,
+    loaders,
+    owned,
+    samplers,
+    training_backwards,
+)
+from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, alternatives, truth
@@ -27,8 +35,11 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
             continue
         for ref in loader.distributed_samplers:
             sampler = known.get(ref)
-            if sampler is not None and _shuffles(sampler) and not _told(trace, event, ref, outer):
-                yield _fault(event, sampler)
+            if sampler is None or not _shuffles(sampler) or _seeded_anew(sampler, outer):
+                continue
+            told = list(_told(trace, event, ref, outer))
+            if not told or leave_ranks_out(told):
+                yield _fault(event, sampler, told)
                 break
 
 
@@ -44,8 +55,14 @@ def _shuffles(sampler: SamplerBuilt) -> bool:
     return any(truth(value) is True or default_of(value) is True for _, value in alternatives(sampler.shuffle))
 
 
-def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) -> bool:
-    """Whether something in the loop over the epochs tells the sampler a number that changes."""
+def _seeded_anew(sampler: SamplerBuilt, outer: list[Loop]) -> bool:
+    """Whether a sampler is made in the loop over the epochs with a seed that changes: it needs no epoch."""
+    inside = {loop.place for loop in sampler.loops} & {loop.place for loop in outer}
+    return bool(inside) and sampler.seed is not None and not isinstance(sampler.seed, Constant)
+
+
+def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) -> Iterator[EpochSet]:
+    """Yield what in the loop over the epochs tells the sampler a number that changes."""
     around = {loop.place for loop in outer}
     for told in trace.of(EpochSet):
         if told.process != event.process or not compatible(told.when, event.when):
@@ -56,15 +73,19 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
         if not around & {loop.place for loop in told.loops}:
             continue
         if not isinstance(told.value, Constant):
-            return True
-    return False
+            yield told
 
 
-def _fault(event: EpochBegun, sampler: SamplerBuilt) -> Fault:
+def _fault(event: EpochBegun, sampler: SamplerBuilt, told: Sequence[EpochSet] = ()) -> Fault:
+    partly = "only some ranks tell their DistributedSampler the epoch: they deal from different orders, so that"
+    never = "the DistributedSampler is never told the epoch: every epoch has the same order on every rank"
     return Fault(
         place=event.place,
-        message="the DistributedSampler is never told the epoch: every epoch has the same order on every rank",
-        places=(Label(place=sampler.place, text="the sampler"),),
+        message=f"{partly} samples are drawn twice or never" if told else never,
+        places=(
+            Label(place=sampler.place, text="the sampler"),
+            *(Label(place=one.place, text="told on some ranks only") for one in told),
+        ),
         about=event.loader,
         event=event,
         fix=Fix(description="call sampler.set_epoch(epoch) before this loop, in the loop over the epochs"),
@@ -72,14 +93,13 @@ def _fault(event: EpochBegun, sampler: SamplerBuilt) -> Fault:
 
 
 def epochs_had_the_same_order(fault: Fault, run: Observed) -> Verdict:
-    """Compare the order of two epochs of the same loader on one rank."""
+    """Compare the order of two epochs of the same loader on each rank: one that repeats it is enough."""
     assert fault.about is not None
-    rank = run.ranks[0]
-    refs = same_object(fault.about, {event.loader for event in run.on(rank, EpochBegun)})
-    stepped = {(event.loader, event.number) for event in run.on(rank, EpochEnded) if event.steps}
-    begun = [
-        event for event in run.on(rank, EpochBegun) if event.loader in refs and (event.loader, event.number) in stepped
-    ]
+    verdicts = [_compared(_epochs(run, rank, fault.about), rank) for rank in run.ranks]
+    return next((verdict for verdict in verdicts if verdict.state is State.CONFIRMED), verdicts[0])
+
+
+def _compared(begun: list[EpochBegun], rank: int) -> Verdict:
     if len(begun) < 2:
         return not_reached(f"fewer than two epochs of this loader were seen ({len(begun)})")
     first, second = begun[0], begun[1]
@@ -93,6 +113,44 @@ def epochs_had_the_same_order(fault: Fault, run: Observed) -> Verdict:
     return refuted("the second epoch had another order than the first", **orders)
 
 
+def _epochs(run: Observed, rank: int, loader: Ref) -> list[EpochBegun]:
+    """Return the epochs of training of a loader, or of those that are made anew for each epoch in its place."""
+    stepped = {(event.loader, event.number) for event in run.on(rank, EpochEnded) if event.steps}
+    trained = [event for event in run.on(rank, EpochBegun) if (event.loader, event.number) in stepped]
+    refs = same_object(loader, {event.loader for event in run.on(rank, EpochBegun)})
+    of_it = [event for event in trained if event.loader in refs]
+    if len(of_it) != 1:
+        return of_it
+    return [event for event in trained if event is of_it[0] or _follows(run, event, of_it[0])]
+
+
+def _follows(run: Observed, event: EpochBegun, first: EpochBegun) -> bool:
+    """Whether an epoch is one of a loader of the same data, made in the same place after the first one's only epoch."""
+    made = {one.loader: one for one in run.on(first.rank or 0, LoaderBuilt)}
+    one, other = made.get(first.loader), made.get(event.loader)
+    if one is None or other is None or one is other or (event.place, event.stack) != (first.place, first.stack):
+        return False
+    same_place = (one.place, one.stack) == (other.place, other.stack)
+    return same_place and one.dataset == other.dataset and first.order < other.order < event.order
+
+
+def shuffled_alike(run: Observed) -> Iterator[Fault]:
+    """Report the loaders whose DistributedSampler was to shuffle and dealt each rank the same order in two epochs."""
+    if any(owned(program, duty) for program in run.predicted for duty in ("epoch", "sampler")):
+        return
+    dealt = {event.loader: event.sampler for event in run.of(LoaderBuilt) if event.rank == run.ranks[0]}
+    shuffling = {event.sampler for event in run.of(SamplerBuilt) if event.replicas and truth(event.shuffle) is True}
+    for loader in dict.fromkeys(event.loader for event in run.on(run.ranks[0], EpochBegun)):
+        if dealt.get(loader) not in shuffling:
+            continue
+        epochs = [_epochs(run, rank, loader) for rank in run.ranks]
+        verdicts = [_compared(begun, rank) for begun, rank in zip(epochs, run.ranks, strict=True)]
+        one_loop = len({(event.place, event.stack) for begun in epochs for event in begun[:2]}) == 1
+        if one_loop and all(verdict.state is State.CONFIRMED for verdict in verdicts):
+            sampler = next(event for event in run.of(SamplerBuilt) if event.sampler == dealt[loader])
+            yield _fault(epochs[0][0], sampler).with_(about=loader, verdict=verdicts[0])
+
+
 CHECK = Check(
     name="missing-set-epoch",
     summary="a shuffling DistributedSampler is never told the epoch: the same order every epoch",
@@ -101,4 +159,5 @@ CHECK = Check(
     triggers=(SamplerBuilt,),
     predict=same_order_every_epoch,
     judge=epochs_had_the_same_order,
+    observe=shuffled_alike,
 )

@@ -6,7 +6,8 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
 from ddpdoctor.facts import leave_ranks_out, owned
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
 
 
@@ -62,6 +63,27 @@ def ranks_ended_with_it(fault: Fault, run: Observed) -> Verdict:
     return not_reached(f"the ranks did not come to their natural end ({how})")
 
 
+def every_rank_left_it_open(run: Observed) -> Iterator[Fault]:
+    """Report a group that the script makes and that all ranks had open at their natural end, whatever decided it.
+
+    What stands in a loop is not counted on: the run ends loops early, and may have ended one before its destroy.
+    """
+    for program in run.predicted:
+        made = [init for init in run.of(GroupInit) if seen_at(program.of(GroupInit), init.place)]
+        looped = any(event.loops for event in program.of(GroupDestroyed))
+        if not made or owned(program, "group") or looped or any(nothing_destroys_it(program)):
+            continue
+        fault = _fault(made[0], "every rank of the run ended with this process group open", (), [])
+        verdict = ranks_ended_with_it(fault, run)
+        if verdict.state is State.CONFIRMED and _natural(run) == list(run.ranks) == verdict.evidence["ranks"]:
+            yield fault.with_(verdict=verdict)
+            return
+
+
+def _natural(run: Observed) -> list[int]:
+    return sorted({event.rank for event in run.of(Ended) if event.rank is not None and event.how == "natural"})
+
+
 CHECK = Check(
     name="process-group-not-destroyed",
     summary="a process group is initialised and no path of a normal run destroys it",
@@ -70,4 +92,5 @@ CHECK = Check(
     triggers=(GroupInit,),
     predict=nothing_destroys_it,
     judge=ranks_ended_with_it,
+    observe=every_rank_left_it_open,
 )

@@ -5,8 +5,17 @@ from collections.abc import Iterator, Mapping
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
-from ddpdoctor.facts import for_some_ranks_only, given_to_unknown_code, loaders, owned, replicas, training_backwards
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.facts import (
+    default_of,
+    for_some_ranks_only,
+    given_to_unknown_code,
+    in_group,
+    loaders,
+    owned,
+    replicas,
+    training_backwards,
+)
+from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref, truth
@@ -30,18 +39,30 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
         wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
         if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
             continue
+        if _is_alone(trace, event):
+            continue
         if _sharded_otherwise(trace, event, built) or given_to_unknown_code(trace, backward, event):
             continue
-        if not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
+        if backward.own_part or not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
             continue
         yield Fault(
             place=event.place,
-            message="nothing deals this loader's samples out to the ranks: each trains on all of them every epoch",
+            message=ONE_PART if event.distributed_samplers else NO_PART,
             places=(Label(place=backward.place, text="trained on here"),),
             about=event.loader,
             event=event,
             fix=Fix(description="give it sampler=DistributedSampler(dataset), and shuffle=False"),
         )
+
+
+NO_PART = "nothing deals this loader's samples out to the ranks: each trains on all of them every epoch"
+ONE_PART = "this loader's sampler is told the same rank or one replica on every rank: all train on the same samples"
+
+
+def _is_alone(trace: Predicted, event: LoaderBuilt) -> bool:
+    """Whether each group that a loader can be used with is one of a single process."""
+    inits = list(in_group(trace, event))
+    return bool(inits) and all(default_of(init.world_size) == 1 for init in inits)
 
 
 def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:
@@ -119,6 +140,39 @@ def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBe
     return (found[0], found[1]) if len(found) == 2 else None
 
 
+def both_ranks_drew_everything(run: Observed) -> Iterator[Fault]:
+    """Report the loaders from which two ranks trained on all of the same data, though the source did not say so."""
+    if any(owned(program, "sampler") for program in run.predicted):
+        return
+    averaged = {event.rank for event in run.of(Backward) if event.reduced}
+    if not averaged >= set(run.ranks):
+        return
+    for event in run.on(run.ranks[0], LoaderBuilt):
+        fault = Fault(
+            place=event.place,
+            message="every rank trains on all of this loader's samples in each epoch",
+            about=event.loader,
+            event=event,
+            fix=Fix(description="give it sampler=DistributedSampler(dataset), and shuffle=False"),
+        )
+        verdict = ranks_shared_samples(fault, run)
+        begun = _epochs_of_training(run, event.loader)
+        if verdict.state is State.CONFIRMED and begun is not None and _is_certain(run, event, *begun):
+            yield fault.with_(verdict=verdict)
+
+
+def _is_certain(run: Observed, built: LoaderBuilt, first: EpochBegun, second: EpochBegun) -> bool:
+    """Whether it is the same data in whole, and neither each rank's own random choice nor divided on the way."""
+    if first.data is None or first.data != second.data or set(first.indices or ()) != set(second.indices or ()):
+        return False
+    if list(first.indices or ()) == list(second.indices or ()):
+        inputs = {_first_inputs(run, first), _first_inputs(run, second)}
+        return len(inputs) == 1 and None not in inputs
+    seeds = [seed for program in run.predicted for seed in program.of(Seeded)]
+    samples_itself = built.sampler is None and built.batch_sampler is None
+    return bool(run.predicted) and samples_itself and not any("rank" in seed.value.taint for seed in seeds)
+
+
 CHECK = Check(
     name="unsharded-loader",
     summary="every rank trains on all of the data: no distributed sampler, and nothing else splits it",
@@ -127,4 +181,5 @@ CHECK = Check(
     triggers=(LoaderBuilt,),
     predict=every_rank_draws_everything,
     judge=ranks_shared_samples,
+    observe=both_ranks_drew_everything,
 )

@@ -1,6 +1,6 @@
 """A whole file is excused from a check that finds nothing in it."""
 
-# ddpdoctor: ignore-file[missing-set-epoch]  # <- unused-ignore
+# ddpdoctor: ignore-file[shuffle-with-sampler]  # <- unused-ignore
 
 import os
 

@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
-from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, is_none, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
@@ -91,7 +91,7 @@ def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
         return True
     if isinstance(value, Made):
         if value.path in RANK_AWARE or "istributed" in value.path.rpartition(".")[2]:
-            return True
+            return not _deals_to_all_alike(value)
         return depth < 4 and any(divides(walk, arg, depth + 1) for arg in (*value.args, *value.kwargs.values()))
     if isinstance(value, Object):
         if walk.syntax.mentions_rank(value.cls):
@@ -105,6 +105,14 @@ def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
     if isinstance(value, (Opaque, Attribute)):
         return depth == 0  # a sampler from somewhere that was not followed
     return False
+
+
+def _deals_to_all_alike(sampler: Made) -> bool:
+    """Whether a DistributedSampler is told one number of ranks or one rank wherever it is: every rank gets that part."""
+    if sampler.path != DISTRIBUTED_SAMPLER:
+        return False
+    rank = known(sampler.argument("rank", 2))
+    return known(sampler.argument("num_replicas", 1)) == 1 or isinstance(rank, int)
 
 
 def _sampler(walk: Walk, call: Call) -> Abstract:

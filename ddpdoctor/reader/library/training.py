@@ -28,13 +28,13 @@ def _backward(walk: Walk, call: Call) -> Abstract | None:
         tags = call.flow()
     elif not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
         return None
-    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags))
+    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags), own_part="shard" in tags)
     return NONE
 
 
 def _autograd_backward(walk: Walk, call: Call) -> Abstract:
     tags = call.flow()
-    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags))
+    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags), own_part="shard" in tags)
     return NONE
 
 
