@@ -18,7 +18,10 @@ from ddpdoctor.world import WORLDS
 def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
     """Find collectives under a condition on the rank, at any depth of calls, that nothing completes on the others."""
     collectives = [event for event in trace.of(Collective) if event.origin == "user"]
+    told: set[Collective] = set()
     for event in collectives:
+        if event in told:
+            continue
         world = divides_ranks(event.when)
         if world is None or event.group is not None:
             continue
@@ -26,10 +29,15 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
             continue
         here = reaching(event.when, WORLDS[world])
         who = _who(sorted(member.rank for member in here), len(WORLDS[world]), event.op)
+        instead = _called_instead(event, collectives)
+        told |= {instead} if instead else set()
+        others = f"the others call {instead.op}() in its place" if instead else "the others never call it"
+        called = (Label(place=place, text="called from here") for place in reversed(event.stack[-4:]))
+        elsewhere = (Label(place=instead.place, text=f"the others call {instead.op}()"),) if instead else ()
         yield Fault(
             place=event.place,
-            message=f"{who} for ever: the others never call it",
-            places=tuple(Label(place=place, text="called from here") for place in reversed(event.stack[-4:])),
+            message=f"{who} for ever: {others}",
+            places=(*elsewhere, *called),
             event=event,
             fix=Fix(description=f"call {event.op}() on every rank: take it out of the test on {_test(event)}"),
         )
@@ -37,6 +45,15 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
 
 def _is_like(event: Collective, other: Collective) -> bool:
     return other.process == event.process and other.op == event.op
+
+
+def _called_instead(event: Collective, collectives: list[Collective]) -> Collective | None:
+    """Return the other collective that the other ranks call, in the other arm of the test: one fault, seen twice."""
+    for other in collectives:
+        alike = (other.process, other.group, other.loops) == (event.process, event.group, event.loops)
+        if alike and other.order > event.order and other.op != event.op and completed(event, [other]):
+            return other
+    return None
 
 
 def _who(ranks: list[int], size: int, op: str) -> str:
