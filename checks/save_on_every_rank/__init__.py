@@ -1,5 +1,6 @@
 """One path that every rank writes."""
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
@@ -9,6 +10,7 @@ from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, i
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Value
 
 
 def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
@@ -30,10 +32,21 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
             continue
         yield Fault(
             place=event.place,
-            message=f"every rank writes {event.path.text()} at the same time: the file can end up corrupt",
+            message=f"every rank writes {_name(event.path)} at the same time: the file can end up corrupt",
             event=event,
             fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
         )
+
+
+def _name(path: Value) -> str:
+    """Name a file as the script does, and leave out what no reader of it would know: how a part of it came to be."""
+    name = INNER.sub("{…}", path.text())
+    return "one file" if MADE_UP.search(name) else name
+
+
+INNER = re.compile(r"\{[^{}]*[^\w.\[\]'\"{}][^{}]*\}")
+"""A part of a name that is more than a variable, an attribute or an item."""
+MADE_UP = re.compile(r"@\d|\bline \d")
 
 
 def _is_guarded(saves: list[FileUsed], event: FileUsed) -> bool:

@@ -1,6 +1,7 @@
 """BatchNorm layers that reach data-parallel training as they are: each rank normalises by its own batch."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import (
@@ -14,7 +15,7 @@ from ddpdoctor.events import (
     Norm,
     SyncBatchNormConverted,
 )
-from ddpdoctor.facts import training_backwards
+from ddpdoctor.facts import default_of, training_backwards
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -22,6 +23,13 @@ from ddpdoctor.value import Constant, alternatives
 
 FEW_SAMPLES = 16
 """Below so many samples a rank and step the statistics are too noisy to be left unsynchronised: a warning."""
+
+
+class Batch(NamedTuple):
+    """How many samples a rank trains on in a step, and whether that is only so by default."""
+
+    size: int
+    by_default: bool = False
 
 
 def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
@@ -89,9 +97,10 @@ def _shuffles(trace: Predicted) -> bool:
     return "broadcast" in ops and bool(ops & {"all_gather", "all_gather_into_tensor"})
 
 
-def _fault(event: ModelWrapped, trained: list[Norm], batch: int | None) -> Fault:
-    few = batch is not None and batch < FEW_SAMPLES
-    size = f" ({batch} samples a rank and step)" if batch is not None else ""
+def _fault(event: ModelWrapped, trained: list[Norm], batch: Batch | None) -> Fault:
+    few = batch is not None and batch.size < FEW_SAMPLES
+    usual = " by default" if batch is not None and batch.by_default else ""
+    size = f" ({batch.size} samples a rank and step{usual})" if batch is not None else ""
     return Fault(
         place=event.place,
         message=f"BatchNorm is not converted: each rank normalises by its own batch{size}",
@@ -114,11 +123,11 @@ def _kind(norm: Norm) -> str:
     return name if "BatchNorm" in name else f"{name}, which has BatchNorm layers"
 
 
-def _smallest_batch(trace: Predicted) -> int | None:
-    """Return the smallest batch size of the training loaders, where all of them are known."""
+def _smallest_batch(trace: Predicted) -> Batch | None:
+    """Return the smallest batch size of the training loaders, where all of them are known; an option is its default."""
     trained = training_backwards(trace)
     sizes = [event.batch_size for event in trace.of(LoaderBuilt) if event.loader in trained]
-    known = [size.value for size in sizes if isinstance(size, Constant) and isinstance(size.value, int)]
+    known = [Batch(size, not isinstance(given, Constant)) for given in sizes if type(size := default_of(given)) is int]
     return min(known) if known and len(known) == len(sizes) else None
 
 
@@ -148,14 +157,14 @@ def _is_seen_to(program: Predicted) -> bool:
     return bool(program.of(SyncBatchNormConverted)) or _shuffles(program)
 
 
-def _batch_of_the_first_step(run: Observed) -> int | None:
+def _batch_of_the_first_step(run: Observed) -> Batch | None:
     """Return the batch size, as the script has it, of the loader that the first backward's batch is from."""
     rank = run.ranks[0]
     first = next(iter(run.on(rank, Backward)), None)
     drawn = [begun.loader for begun in run.on(rank, EpochBegun) if first is not None and begun.order < first.order]
     built = [event for event in run.on(rank, LoaderBuilt) if drawn and event.loader == drawn[-1]]
     size = built[-1].batch_size if built else None
-    return size.value if isinstance(size, Constant) and isinstance(size.value, int) else None
+    return Batch(size.value) if isinstance(size, Constant) and isinstance(size.value, int) else None
 
 
 def norms_in_the_model(run: Observed) -> Iterator[Fault]:

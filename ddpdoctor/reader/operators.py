@@ -52,11 +52,9 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
     if isinstance(left, Known) and isinstance(left.value, str) and isinstance(op, ast.Mod):
         return formatted(left.value, right)
     if _is_text(left) or _is_text(right):
-        return (
-            joined([left, right])
-            if isinstance(op, ast.Add)
-            else Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
-        )
+        if isinstance(op, (ast.Add, ast.Div)):  # the latter puts paths together
+            return joined([left, right] if isinstance(op, ast.Add) else [left, Known("/"), right])
+        return Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
     sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
     return Opaque(
         f"{text(left)} {sign} {text(right)}",

@@ -108,7 +108,7 @@ def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
 
 
 def _deals_to_all_alike(sampler: Made) -> bool:
-    """Whether a DistributedSampler is told one number of ranks or one rank wherever it is: every rank gets that part."""
+    """Whether a DistributedSampler is told one replica, or the same rank wherever it is: every rank gets that part."""
     if sampler.path != DISTRIBUTED_SAMPLER:
         return False
     rank = known(sampler.argument("rank", 2))
