@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom
+from ddpdoctor.condition import Atom, as_formula
 from ddpdoctor.events import FileUsed, GroupInit
 from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import holds_for
 from ddpdoctor.value import Value
+from ddpdoctor.world import WORLDS
 
 
 def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
@@ -30,9 +32,10 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
             continue
         if not any(init.order < event.order for init in in_group(trace, event)):
             continue
+        who = "several ranks write" if for_some_ranks_only(event) else "every rank writes"
         yield Fault(
             place=event.place,
-            message=f"every rank writes {_name(event.path)} at the same time: the file can end up corrupt",
+            message=f"{who} {_name(event.path)} at the same time: the file can end up corrupt",
             event=event,
             fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
         )
@@ -54,8 +57,20 @@ def _is_guarded(saves: list[FileUsed], event: FileUsed) -> bool:
 
     A script that can be started in several ways guards its save for the way that is documented.
     """
-    visits = (one for one in saves if one.place == event.place and for_some_ranks_only(one))
+    visits = (
+        one for one in saves if one.place == event.place and for_some_ranks_only(one) and not _lets_several_in(one)
+    )
     return any(one is event or one.process != event.process or one.stack == event.stack for one in visits)
+
+
+def _lets_several_in(event: FileUsed) -> bool:
+    """Whether several ranks of one node certainly pass the test before a save, in a world in which not all do."""
+    formula = as_formula(event.when)
+    for world in WORLDS.values():
+        nodes = [member.node for member in world if holds_for(formula, member)]
+        if len(set(nodes)) < len(nodes) < len(world):
+            return True
+    return False
 
 
 def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:

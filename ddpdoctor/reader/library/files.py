@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.events import FileUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
@@ -134,9 +134,21 @@ def _tensor_save(walk: Walk, call: Call) -> Abstract:
     return NONE
 
 
-def _holds_state(value: Abstract) -> bool:
-    """Whether a value is a model's state, which makes the file a checkpoint."""
-    return isinstance(value, Made) and value.path.endswith("state_dict")
+def _holds_state(value: Abstract, depth: int = 2) -> bool:
+    """Whether a value is a model's state or holds one, which makes the file a checkpoint."""
+    held: list[Abstract] = []
+    if isinstance(value, Items):
+        held = value.items
+    elif isinstance(value, Table):
+        held = [option for cell in value.cells.values() for _, option in cell]
+    elif isinstance(value, Made) and value.path == "builtins.dict":
+        held = list(value.kwargs.values())
+    nested = depth > 0 and any(_holds_state(one, depth - 1) for one in held[:MAX_HELD])
+    return nested or (isinstance(value, Made) and value.path.endswith("state_dict"))
+
+
+MAX_HELD = 16
+"""How many values of a container are asked whether they are a model's state."""
 
 
 def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
