@@ -306,7 +306,9 @@ def test_an_overlay_bounds_what_a_run_may_write(harness: "Harness", monkeypatch:
         containment="overlay",
         style="single",
     )
-    assert seen.layers["probe"].reason == "the script wrote more than the run may write (train.py:3)"
+    assert seen.layers["probe"].reason == (
+        "the script wrote more than the run may write (train.py:3): 32 MiB, for the run's files are kept in free memory"
+    )
 
 
 @pytest.mark.parametrize("containment", ["overlay", "rootless"])
