@@ -1,6 +1,5 @@
 """Reads a training script and predicts its trace; the only code that knows ``ast``."""
 
-import gc
 import sys
 
 from ddpdoctor.content import is_notebook
@@ -67,9 +66,8 @@ def _predict(source: Source, directory: str) -> Predicted:
     project.main.source = source
     walk = Walk(project, TABLES)
     entered = True
-    limit, collecting = sys.getrecursionlimit(), gc.isenabled()
+    limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, MAX_RECURSION))
-    gc.disable()  # hardly anything becomes garbage before the walk ends: looking for it took two fifths of the time
     try:
         walk.load(project.main)
         entered = run_uncalled(walk)
@@ -79,8 +77,6 @@ def _predict(source: Source, directory: str) -> Predicted:
         walk.complete = False
     finally:
         sys.setrecursionlimit(limit)
-        if collecting:
-            gc.enable()
     complete = walk.complete and not project.overflowed
     return Predicted(walk.events, complete=complete, entered=entered)
 
