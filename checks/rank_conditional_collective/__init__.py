@@ -107,9 +107,8 @@ def _names(ranks: list[int]) -> str:
 
 
 def _went_elsewhere(run: Observed, rank: int) -> bool:
-    """Whether a rank certainly went another way: it has ended, or waits elsewhere."""
-    waits = any(event.inside is not None or not event.busy for event in run.on(rank, Blocked))
-    return rank in finished(run) or waits
+    """Whether a rank certainly went another way: it has ended, or waits elsewhere for ever."""
+    return rank in finished(run) or any(event.for_ever for event in run.on(rank, Blocked))
 
 
 def _met(run: Observed, rank: int, here: set[Collective]) -> Iterator[tuple[Collective, Collective | None]]:
