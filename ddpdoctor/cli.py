@@ -51,6 +51,8 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception as error:  # whatever it is, it is our fault, and a gate must not pass
+            if isinstance(error, OSError) and _raised_by_click(error):
+                raise  # it could not write a help text
             from ddpdoctor.checkup import OwnFault
 
             say_own_fault(OwnFault(error=error))
@@ -158,6 +160,13 @@ def list_checks() -> None:
     streams.write(catalogue.render(registry.rows(), style_of(sys.stdout, os.environ)))
 
 
+def _raised_by_click(error: Exception) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("click.")
+
+
 def _directory() -> str:
     try:
         return os.getcwd()
@@ -183,7 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str] | None) -> int:
     try:
-        return int(commands.main(arguments, "ddpdoctor", standalone_mode=False) or Status.CLEAN)
+        with streams.writing():  # a help text is click's own output
+            return Status(commands.main(arguments, "ddpdoctor", standalone_mode=False) or Status.CLEAN)
+        return Status.CLEAN  # nobody read it
     except click.ClickException as error:
         help_of = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "ddpdoctor"
         message = error.format_message().rstrip(".")
@@ -192,6 +203,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         streams.say("interrupted")
         return Status.INTERRUPTED
-    except OSError as error:  # of click's own output, a help text's
-        streams.say(f"the standard output cannot be written: {error.strerror}")
+    except streams.OutputError as error:
+        streams.say(str(error))
         return Status.NOT_RUN

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ddpdoctor.status import MisuseError
 
@@ -89,9 +91,19 @@ def write(text: str) -> None:
     if stream is None:
         raise OutputError("the standard output is closed")
     encoding = stream.encoding or "utf-8"
-    try:
+    with writing():
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Take it for no fault when nobody reads the standard output.
+
+    Raises OutputError when it cannot be written.
+    """
+    try:
+        yield
     except BrokenPipeError:
         _silence(1)
     except OSError as error:

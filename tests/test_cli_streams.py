@@ -49,7 +49,7 @@ def test_a_closed_standard_output_is_one_line(script):
 
 @POSIX
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.parametrize("arguments", ["check --source-only train.py", "list", "--help", "--version"])
+@pytest.mark.parametrize("arguments", ["check --source-only train.py", "list", "--help", "--version", "check --help"])
 def test_a_full_disk_is_one_line(script, arguments):
     done = shell(f'"$PY" -m ddpdoctor {arguments} >/dev/full', script.parent)
     assert done.returncode == 3

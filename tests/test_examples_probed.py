@@ -17,6 +17,9 @@ from test_examples import BAD, GOOD, allowed, marked, name_of
 
 from ddpdoctor import registry
 
+CHECKS = Path(__file__).resolve().parent.parent / "checks"
+"""The programs in the checkout: to an installed ddpdoctor those beside its checks are its own, and no user's."""
+
 JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
 PACKAGES = ("lightning", "accelerate", "transformers", "filelock")
 """Programs that import one of these show what the source layer knows of it; it need not be installed."""
@@ -28,6 +31,7 @@ def can_run(path: Path) -> bool:
 
 
 def probed(path: Path) -> tuple[list[dict], dict]:
+    path = CHECKS / path.parent.name / path.name
     command = [sys.executable, "-m", "ddpdoctor", "check", str(path), "--probe", "--format", "json", "--timeout", "200"]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=300, check=False)
     report = json.loads(done.stdout)
