@@ -223,7 +223,7 @@ def test_a_notebook_is_read_cell_by_cell_and_its_written_files_apart(tmp_path):
         {"cell_type": "code", "source": "dist.init_process_group(\n    'nccl')\n"},
         {
             "cell_type": "code",
-            "source": ["%%writefile other.py\n", "import torch\n", "torch.ones(1).sum().backward()\n"],
+            "source": ["%%writefile other.py\n", "import torch.distributed\n", "torch.ones(1).sum().backward()\n"],
         },
         {"cell_type": "code", "source": "this is no Python\n"},
         {"cell_type": "code", "source": "files = !ls\ndist.barrier()\n"},

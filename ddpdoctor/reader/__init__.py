@@ -7,6 +7,7 @@ from ddpdoctor.events import Event, Unparsed
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
+from ddpdoctor.reader.concern import may_concern
 from ddpdoctor.reader.epochs import iterator
 from ddpdoctor.reader.expressions import EXPRESSIONS
 from ddpdoctor.reader.formulas import test
@@ -64,6 +65,8 @@ def _predict(source: Source, directory: str) -> Predicted:
         return Predicted(_unparsed(source), complete=False, entered=False)
     project = Project(source.file, directory)
     project.main.source = source
+    if not may_concern(project):
+        return Predicted((), complete=True, entered=True)
     walk = Walk(project, TABLES)
     entered = True
     limit = sys.getrecursionlimit()
