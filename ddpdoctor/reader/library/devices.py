@@ -10,7 +10,7 @@ from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
-from ddpdoctor.reader.library.norms import set_mode
+from ddpdoctor.reader.library.norms import apply, set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -279,6 +279,7 @@ METHODS = {
     "cuda": _cuda,
     "train": _moded,
     "eval": _moded,
+    "apply": apply,
     **dict.fromkeys(
         [
             "cpu",
@@ -287,7 +288,6 @@ METHODS = {
             "double",
             "bfloat16",
             "requires_grad_",
-            "apply",
             "share_memory",
             "to_empty",
             "type",

@@ -20,10 +20,12 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read, write
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, has_batch_norm, is_module, layers_of
 from ddpdoctor.reader.objects import Function, Made, Object
-from ddpdoctor.reader.walk import Walk
+from ddpdoctor.reader.walk import Call, Walk
 
 CONVERTED = "converted"
 """The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""
+FROZEN = "frozen"
+"""The hidden attribute of a module whose BatchNorm layers were put into evaluation mode, one by one."""
 MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
 MODE = "mode"
@@ -35,9 +37,27 @@ def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
     if not isinstance(value, (Made, Object)) or not is_module(value):
         return
     write(value.attributes, MODE, walk.path, Known(training))
+    if training:
+        value.attributes.pop(FROZEN, None)
     if isinstance(value, Made) and value.inner is not None and value.path in WRAPPERS:
         for _, option in options(value.inner):
             set_mode(walk, option, training)
+
+
+def apply(walk: Walk, call: Call) -> Abstract | None:
+    """``model.apply(function)``: whether the function puts BatchNorm layers into evaluation mode is tried on one."""
+    function, receiver = call.argument("fn", 0), call.receiver
+    if not isinstance(receiver, (Made, Object, Choice)):
+        return None
+    if not isinstance(function, Function):
+        return receiver
+    tried = Made("torch.nn.BatchNorm2d", walk.ref("torch.nn.BatchNorm2d", call.node), (), {})
+    walk.call_with(function, tried, node=call.node)
+    if mode_of(walk, tried) is False:
+        for _, option in options(receiver):
+            if isinstance(option, (Made, Object)):
+                write(option.attributes, FROZEN, walk.path, TRUE)
+    return receiver
 
 
 def mode_of(walk: Walk, value: Abstract) -> bool | None:
@@ -83,7 +103,7 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
     elif isinstance(value, (Made, Object)):
         frozen = depth > 0 and mode_of(walk, value) is False
-        if not frozen and CONVERTED not in value.attributes:
+        if not frozen and not value.attributes.keys() & {CONVERTED, FROZEN}:
             yield from _norms_of_module(walk, value, seen, depth)
 
 
@@ -107,7 +127,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         parts = []
     if isinstance(value, Made) and value.path in LAYER_LISTS:
         parts += layers_of(value).items
-    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, MODE)]
+    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, FROZEN, MODE)]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
 
