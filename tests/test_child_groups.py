@@ -56,7 +56,9 @@ dist.destroy_process_group()
     for rank in (0, 1):
         reduced = run.of(Collective, rank=rank, op="all_reduce")
         assert [event.place.line for event in reduced] == [7, 7]
-        assert (reduced[0].group.ranks, reduced[1].group) == ((rank,), None)
+        assert reduced[0].group.ranks == (rank,)
+        whole = reduced[1].group  # a dimension of all ranks has the default group in newer torch
+        assert whole is None or whole.ranks == (0, 1)
 
 
 def test_a_device_mesh_of_gpus_is_made_over_gloo(tmp_path):

@@ -11,7 +11,7 @@ from ddpdoctor.events import Ended, Raised
     [
         "import sys\nsys.stdout.close()\nsys.stderr.close()\n",
         "import sys\nsys.stdout = sys.stderr = None\n",
-        "import builtins\nbuiltins.open = None\n",
+        "import builtins, torch._dynamo\nbuiltins.open = None\n",
         "import builtins\nbuiltins.print = None\n",
     ],
 )

@@ -50,6 +50,9 @@ START = (
 )
 """The program text by which the interpreter of a child starts."""
 
+_open = open
+"""A script may put something else in the place of the builtin."""
+
 PARTS = ("events", "indices", "status", "output", "scratch")
 """The folders that a run folder holds."""
 
@@ -157,6 +160,6 @@ def read_statuses(folder: str) -> Iterator[Status]:
 def _replace(path: str, data: dict[str, Any]) -> None:
     """Write a file so that a reader sees the old text or the new one, whole."""
     unfinished = f"{path}.{os.getpid()}.{threading.get_ident()}~"
-    with open(unfinished, "w", encoding="utf-8") as file:
+    with _open(unfinished, "w", encoding="utf-8") as file:
         json.dump(data, file, separators=(",", ":"))
     os.replace(unfinished, path)

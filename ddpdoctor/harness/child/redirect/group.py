@@ -59,8 +59,8 @@ def asked_for(asked: str | None, actual: str) -> str:
 def _of_cpus(original: Any) -> Any:
     """Make the replacement of DeviceMesh's constructor: a mesh of GPUs would select them by itself."""
 
-    def __init__(mesh: Any, device_type: str, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        through(original, mesh, "cpu" if device_type == "cuda" else device_type, *args, **kwargs)
+    def __init__(made: Any, /, device_type: str, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        through(original, made, "cpu" if device_type == "cuda" else device_type, *args, **kwargs)
 
     return __init__
 
