@@ -5,9 +5,7 @@ path -> reader -> predicted trace ---+
 path -> harness -> observed trace ---+
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ddpdoctor import __version__, reader, registry
@@ -16,6 +14,7 @@ from ddpdoctor.checkup import OwnFault, Report, Request, Target, Voice
 from ddpdoctor.events import Event
 from ddpdoctor.facts import replicas, starts_its_ranks
 from ddpdoctor.finding import Fault, Finding, State, not_reached
+from ddpdoctor.garbage import garbage_left_lying
 from ddpdoctor.layer import CHECKED, MODEL, PROBE, SOURCE, LayerState
 from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
@@ -23,10 +22,6 @@ from ddpdoctor.trace import Observed, Predicted
 
 if TYPE_CHECKING:
     from ddpdoctor.harness import Observation
-
-
-MUCH_GARBAGE = 300_000
-"""In objects: about what the walk of a large script leaves."""
 
 
 class Outcome(Record):
@@ -48,7 +43,7 @@ def check(request: Request, voice: Voice) -> Report:
     found: list[Finding] = []
     faults: list[OwnFault] = []
     checked: dict[str, frozenset[str]] = {}
-    with _garbage_left_lying() as collect:
+    with garbage_left_lying() as collect:
         for path in request.paths:
             collect()
             outcome = _check_file(path, request, voice)
@@ -63,26 +58,6 @@ def check(request: Request, voice: Voice) -> Report:
         findings=_sifted(found, checked, request),
         faults=tuple({fault.text: fault for fault in faults}.values()),
     )
-
-
-@contextmanager
-def _garbage_left_lying() -> Iterator[Callable[[], None]]:
-    """Let nobody look for garbage but the function that is given, which does when there is much.
-
-    A walk needs to its end what it makes: looking for garbage in it took two fifths of the time.
-    """
-
-    def collect() -> None:
-        if gc.get_count()[0] > MUCH_GARBAGE:
-            gc.collect()
-
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield collect
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _check_file(path: str, request: Request, voice: Voice) -> Outcome:

@@ -21,7 +21,7 @@ from ddpdoctor.events import (
     Unparsed,
 )
 from ddpdoctor.reader.library import merge
-from ddpdoctor.reader.walk import default_start_method
+from ddpdoctor.reader.start_method import default_start_method
 
 
 def test_a_program_without_an_entry_has_its_functions_as_roots(tmp_path):

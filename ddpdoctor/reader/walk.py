@@ -16,20 +16,13 @@ from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Module, Project
 from ddpdoctor.reader.source import SourceFault
+from ddpdoctor.reader.start_method import default_start_method
 from ddpdoctor.reader.syntax import Syntax
 from ddpdoctor.value import Ref
 from ddpdoctor.world import Expression
 
 Evaluator = Callable[["Walk", Any, Frame], Abstract]
 Runner = Callable[["Walk", Any, Frame], None]
-
-
-def default_start_method(version: tuple[int, ...]) -> str:
-    """Return how multiprocessing starts processes on Linux when the script says nothing.
-
-    What counts is the Python that will run the script; the reader's own is the best guess there is.
-    """
-    return "fork" if version < (3, 14) else "forkserver"
 
 
 class OutOfBudget(Exception):
