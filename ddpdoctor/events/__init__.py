@@ -1,0 +1,83 @@
+"""The vocabulary of training events that the reader predicts and the harness observes.
+
+Every event says where it happens (``place``, and the calls that led there, outermost first, as ``stack``), in which
+process, and in what order. A predicted event has the condition ``when`` it happens, the ``loops`` it is in and the
+blocks it is ``within``; an observed one has the ``rank`` that did it and the ``time`` in seconds since the run began.
+Each class says which of its fields either side fills: P for predicted, O for observed. An unfilled field is ``None``
+or empty. Paths of types are full dotted names with re-exports resolved: ``torch.utils.data.DataLoader``.
+"""
+
+from ddpdoctor.events.base import MAIN, Event, Loop, Within
+from ddpdoctor.events.collectives import MEETING, Blocked, Collective
+from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet, LoaderBuilt, SamplerBuilt, Seeded
+from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
+from ddpdoctor.events.files import FileUsed
+from ddpdoctor.events.model import GradientsChanged, ModelHandedOver, ModelWrapped, Norm, SyncBatchNormConverted
+from ddpdoctor.events.processes import (
+    CudaTouched,
+    DeviceSelected,
+    DeviceUsed,
+    Ended,
+    EnvRead,
+    EnvSet,
+    FrameworkOwns,
+    GroupDestroyed,
+    GroupInit,
+    OptionDefined,
+    ProcessJoined,
+    ProcessStarted,
+)
+from ddpdoctor.events.training import Backward, Forward, GradientsSeen, OptimizerStep, ParameterSeen
+
+__all__ = [
+    "KINDS",
+    "MAIN",
+    "MEETING",
+    "Backward",
+    "Blocked",
+    "Collective",
+    "CudaTouched",
+    "Cut",
+    "DatasetBuilt",
+    "DeviceSelected",
+    "DeviceUsed",
+    "Ended",
+    "EnvRead",
+    "EnvSet",
+    "EpochBegun",
+    "EpochEnded",
+    "EpochSet",
+    "Event",
+    "FileUsed",
+    "Forward",
+    "FrameworkOwns",
+    "GradientsChanged",
+    "GradientsSeen",
+    "GroupDestroyed",
+    "GroupInit",
+    "LoaderBuilt",
+    "Loop",
+    "ModelHandedOver",
+    "ModelWrapped",
+    "Norm",
+    "OptimizerStep",
+    "OptionDefined",
+    "ParameterSeen",
+    "ProcessJoined",
+    "ProcessStarted",
+    "Raised",
+    "SamplerBuilt",
+    "Seeded",
+    "Substituted",
+    "SyncBatchNormConverted",
+    "Trial",
+    "Unfollowed",
+    "Unparsed",
+    "Warned",
+    "Within",
+]
+
+KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind for kind in list(globals().values()) if isinstance(kind, type) and issubclass(kind, Event)
+}
+"""Every kind of event by its name."""

@@ -1,0 +1,48 @@
+"""What every event has: its place, process, order and condition, the loops and the blocks that it is in."""
+
+from typing import NamedTuple
+
+from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.place import Place
+from ddpdoctor.record import Record
+from ddpdoctor.value import Ref, Value
+
+MAIN = "main"
+"""The process that runs the script itself; those it starts are ``child 0``, ``child 1`` … by the place of the start."""
+
+
+class Loop(Record):
+    """A loop that an event is in: how it is written, over which loaders, and for how many rounds."""
+
+    place: Place
+    kind: str  # for, while, comprehension
+    loaders: tuple[Ref, ...] = ()
+    rounds: Value | None = None
+
+
+class Within(NamedTuple):
+    """A block that an event is in: ``try``, ``protected`` (a ``try`` with a ``finally``), ``except``, ``catch-all``
+    (an ``except`` for whatever goes wrong), ``finally``, ``with``, ``atexit``, ``no_grad``, ``no_sync``, ``join``,
+    ``autocast``, ``lock`` (a file's, between processes) or ``forward`` (of a wrapped model).
+    """
+
+    kind: str
+    place: Place
+
+
+class Event(Record):
+    """Something that a training script does."""
+
+    place: Place
+    stack: tuple[Place, ...] = ()
+    process: str = MAIN
+    order: int = 0
+    when: Condition = ALWAYS
+    loops: tuple[Loop, ...] = ()
+    within: tuple[Within, ...] = ()
+    rank: int | None = None
+    time: float = 0.0
+
+    def is_within(self, *kinds: str) -> bool:
+        """Whether the event is in a block of one of the given kinds."""
+        return any(block.kind in kinds for block in self.within)

@@ -1,0 +1,84 @@
+"""Seeds, data sets, samplers, loaders and epochs."""
+
+from collections.abc import Sequence
+
+from ddpdoctor.events.base import Event
+from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
+
+
+class Seeded(Event):
+    """P: a random generator is seeded; the value's taint says whether each rank gets a seed of its own."""
+
+    value: Value
+    by: str
+
+
+class DatasetBuilt(Event):
+    """P O: a dataset is made. O: ``length`` in samples; ``stand_in`` says what was put in the place of absent data."""
+
+    dataset: Ref
+    length: int | None = None
+    stand_in: str | None = None
+
+
+class SamplerBuilt(Event):
+    """P O: a sampler is made."""
+
+    sampler: Ref
+    dataset: Value = UNKNOWN_VALUE
+    replicas: Value | None = None
+    sampler_rank: Value | None = None
+    shuffle: Value | None = None
+    seed: Value | None = None
+
+
+class LoaderBuilt(Event):
+    """P O: a DataLoader is asked for. O: before its constructor judges the arguments, so also when it raises.
+
+    P: ``distributed_samplers`` are the DistributedSamplers that it draws from, directly or through batch samplers and
+    the script's own; ``sharded_by`` names what divides its data by rank (``the sampler``, ``the dataset`` …), or is
+    ``unknown`` when something that was not followed may.
+    """
+
+    loader: Ref
+    dataset: Value = UNKNOWN_VALUE
+    sampler: Value | None = None
+    batch_sampler: Value | None = None
+    shuffle: Value | None = None
+    batch_size: Value | None = None
+    workers: Value | None = None
+    persistent_workers: Value | None = None
+    distributed_samplers: tuple[Ref, ...] = ()
+    sharded_by: str | None = None
+
+
+class EpochSet(Event):
+    """P O: ``set_epoch`` is called on a sampler (or on what forwards it to one)."""
+
+    target: Value
+    value: Value = UNKNOWN_VALUE
+
+
+class EpochBegun(Event):
+    """P O: a loader's iterator is made.
+
+    O: ``number`` counts from 1 a loader; ``length`` is the number of batches a whole epoch has; ``indices`` are the
+    samples of the whole epoch in order, as indices into the underlying dataset, or ``None`` when they cannot be had.
+    ``data`` is a digest of that dataset, with a loader's first epoch and no DistributedSampler: ranks with different
+    ones draw other samples by the same indices. It is ``None`` when there is none.
+    """
+
+    loader: Ref
+    number: int = 0
+    length: int | None = None
+    indices: Sequence[int] | None = None
+    data: str | None = None
+
+
+class EpochEnded(Event):
+    """O: a loader's iterator is exhausted or cut; ``steps`` counts the optimiser steps taken meanwhile."""
+
+    loader: Ref
+    number: int
+    steps: int
+    cut: bool = False

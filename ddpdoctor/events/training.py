@@ -1,0 +1,71 @@
+"""The training step: forwards, backwards, gradients and optimiser steps."""
+
+from typing import NamedTuple
+
+from ddpdoctor.events.base import Event
+from ddpdoctor.value import Ref, Value
+
+
+class Forward(Event):
+    """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
+    around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
+    the mode that the model was last put into. O: ``inputs`` is a digest of what a wrapper got, in its first passes.
+    """
+
+    model: Value
+    via: str
+    grad: bool = True
+    training: bool | None = None
+    inputs: str | None = None
+
+
+class Backward(Event):
+    """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
+    ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch).
+    O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
+    gradients without.
+    """
+
+    forwards: tuple[int, ...] = ()
+    batches: tuple[Ref, ...] = ()
+    own_part: bool = False
+    reduced: bool | None = None
+    bypassed: tuple[Ref, ...] = ()
+
+
+class ParameterSeen(NamedTuple):
+    """What one backward did to one parameter: sizes and strides in elements, ``bytes`` of its gradient.
+
+    ``raw`` are the strides of the gradient as autograd delivered it, ``grad`` as DDP's reducer found it, ``view`` those
+    of its slot in the bucket; ``copied`` whether autograd cloned it into another layout; ``warned`` whether DDP said
+    that its strides do not match.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+    dense: bool
+    raw: tuple[int, ...] | None
+    grad: tuple[int, ...] | None
+    view: tuple[int, ...]
+    copied: bool
+    warned: bool
+    bytes: int
+
+
+class GradientsSeen(Event):
+    """O: the gradients of one wrapper after one backward; ``step`` counts its backwards from 1."""
+
+    wrapper: Ref
+    step: int
+    parameters: tuple[ParameterSeen, ...]
+    unused: tuple[str, ...] = ()
+    digest: str | None = None
+
+
+class OptimizerStep(Event):
+    """P O: an optimiser takes a step."""
+
+    optimizer: Ref | None = None
+    number: int = 0
