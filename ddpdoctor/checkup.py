@@ -11,13 +11,16 @@ from ddpdoctor.record import Record
 class Configuration(Record):
     """What ``[tool.ddpdoctor]`` says, with what the command line said instead put over it.
 
-    ``select`` is ``None`` for every check. ``fail_on`` is ``None`` for never. ``file`` is the pyproject.toml that it
+    ``select`` is ``None`` for every check, and ``unasked`` are the preview checks, unless they were asked for.
+    ``fail_on`` is ``None`` for never. ``file`` is the pyproject.toml that it
     was read from (absolute), and ``ignored_there`` maps the checks that this file ignores to the line that says so; it
     is empty where the command line said which checks to select or to ignore.
     """
 
     select: frozenset[str] | None = None
     ignore: frozenset[str] = frozenset()
+    preview: bool = False
+    unasked: frozenset[str] = frozenset()
     fail_on: Severity | None = Severity.WARNING
     run: bool = True
     ranks: int = 2
@@ -28,11 +31,14 @@ class Configuration(Record):
 
     def wants(self, check: str) -> bool:
         """Whether a check is to be reported."""
-        return (self.select is None or check in self.select) and check not in self.ignore
+        return self._selects(check) and check not in self.ignore
 
     def asks(self, check: str) -> bool:
         """Whether a check is to be asked: those to be reported, and those that the file ignores (needlessly?)."""
-        return self.wants(check) or (check in self.ignored_there and (self.select is None or check in self.select))
+        return self.wants(check) or (check in self.ignored_there and self._selects(check))
+
+    def _selects(self, check: str) -> bool:
+        return check in self.select if self.select is not None else check not in self.unasked
 
 
 class Request(Record):

@@ -99,6 +99,7 @@ def commands() -> None:
 @click.option("--output", metavar="FILE", help="Write the report to a file.")
 @click.option("--select", multiple=True, metavar="CHECK,...", help="Only these checks.")
 @click.option("--ignore", multiple=True, metavar="CHECK,...", help="All but these checks.")
+@click.option("--preview", is_flag=True, help="Also the checks that are too new to fail a gate.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1; warning by default.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str | None, **options: Any) -> Status:

@@ -152,6 +152,7 @@ def _seconds(value: object) -> float:
 READERS: Mapping[str, Callable[[object], Any]] = {
     "select": _check_names,
     "ignore": _check_names,
+    "preview": _yes_or_no,
     "fail-on": _fail_on,
     "run": _yes_or_no,
     "ranks": _ranks,

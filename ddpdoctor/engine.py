@@ -88,8 +88,8 @@ def _check_file(path: str, request: Request, voice: Voice) -> Outcome:
 def _predicted(program: Predicted, request: Request, faults: list[OwnFault]) -> Iterator[Finding]:
     """Yield what the checks find in a predicted trace, each fault once."""
     seen: set[object] = set()
-    for check_ in registry.triggered(program.kinds, SOURCE):
-        if check_.predict is None or not request.configuration.asks(check_.name):
+    for check_ in registry.triggered(program.kinds, SOURCE, request.configuration.asks):
+        if check_.predict is None:
             continue
         for fault in _guarded(check_, check_.predict, program, faults):
             key = (check_.name, fault.place, fault.subject, fault.about and fault.about.key)
@@ -100,7 +100,14 @@ def _predicted(program: Predicted, request: Request, faults: list[OwnFault]) -> 
 
 def _finding(check_: Check, fault: Fault, layer: str) -> Finding:
     severity = fault.severity or check_.severity
-    return Finding(check=check_.name, severity=severity, layer=layer, fault=fault, verdict=fault.verdict)
+    return Finding(
+        check=check_.name,
+        severity=severity,
+        layer=layer,
+        fault=fault,
+        verdict=fault.verdict,
+        preview=check_.preview,
+    )
 
 
 def _guarded(
@@ -181,8 +188,8 @@ def _judged(
     explained = [event for finding in judged for event in _explained_by(finding)]
     for consequence in (False, True):
         trace = observed.without(explained)
-        for check_ in _observing(trace, consequence=consequence):
-            if check_.observe is None or not request.configuration.asks(check_.name):
+        for check_ in _observing(trace, request, consequence=consequence):
+            if check_.observe is None:
                 continue
             for fault in _guarded(check_, check_.observe, trace, faults):
                 if not _known_already(check_, fault, judged):
@@ -191,8 +198,11 @@ def _judged(
     return judged
 
 
-def _observing(trace: Observed, *, consequence: bool) -> list[Check]:
-    found = {check_.name: check_ for layer in sorted(trace.layers) for check_ in registry.triggered(trace.kinds, layer)}
+def _observing(trace: Observed, request: Request, *, consequence: bool) -> list[Check]:
+    asks = request.configuration.asks
+    found = {
+        check_.name: check_ for layer in sorted(trace.layers) for check_ in registry.triggered(trace.kinds, layer, asks)
+    }
     return [check_ for check_ in found.values() if check_.consequence is consequence]
 
 

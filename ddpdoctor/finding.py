@@ -91,13 +91,17 @@ class Fault(Record):
 
 
 class Finding(Record):
-    """A fault as the report shows it: which check and layer found it, and what the run said of it."""
+    """A fault as the report shows it: which check and layer found it, and what the run said of it.
+
+    ``preview`` says that the check is too new to fail a gate.
+    """
 
     check: str
     severity: Severity
     layer: str
     fault: Fault
     verdict: Verdict | None = None
+    preview: bool = False
 
     @property
     def refuted(self) -> bool:

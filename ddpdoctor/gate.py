@@ -17,7 +17,8 @@ def certain_enough(report: Report) -> Report:
 
 def counts(finding: Finding, fail_on: Severity | None) -> bool:
     """Whether a finding fails the gate."""
-    return fail_on is not None and not finding.refuted and finding.severity.weight >= fail_on.weight
+    harmful = fail_on is not None and finding.severity.weight >= fail_on.weight
+    return harmful and not finding.refuted and not finding.preview
 
 
 def status(report: Report, request: Request) -> Status:

@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import ddpdoctor.checks
 from ddpdoctor.check import Check, Row
@@ -33,6 +33,11 @@ def names() -> frozenset[str]:
     return frozenset(row.name for row in rows())
 
 
+def previews() -> frozenset[str]:
+    """Return the names of the preview checks: those that are too new to fail a gate."""
+    return frozenset(row.name for row in rows() if row.preview)
+
+
 def load(name: str) -> Check:
     """Import one check by its name.
 
@@ -61,11 +66,11 @@ def page(name: str) -> str:
         raise RegistryError(f"the check {name!r} has no page: {error}") from error
 
 
-def triggered(kinds: Iterable[str], layer: str) -> Iterator[Check]:
-    """Import and yield the checks of a layer that any of the given kinds of event triggers."""
+def triggered(kinds: Iterable[str], layer: str, asked: Callable[[str], bool]) -> Iterator[Check]:
+    """Import and yield the checks of a layer that are asked, by name, and that any of the kinds of event triggers."""
     present = frozenset(kinds)
     for row in rows():
-        if layer in row.layers and not present.isdisjoint(row.triggers):
+        if layer in row.layers and not present.isdisjoint(row.triggers) and asked(row.name):
             yield load(row.name)
 
 

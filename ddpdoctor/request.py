@@ -16,8 +16,8 @@ def build(
     """Return what is asked for; the standard input is read where it is to be checked.
 
     ``options`` has what the command line said by the option's name (``source_only``, ``run``, ``probe``, ``select``,
-    ``ignore``, ``fail_on``, ``ranks``, ``steps``, ``timeout``; ``None`` or empty where it said nothing) and the
-    script's ``arguments``. Raises MisuseError.
+    ``ignore``, ``preview``, ``fail_on``, ``ranks``, ``steps``, ``timeout``; ``None`` or empty where it said nothing)
+    and the script's ``arguments``. Raises MisuseError.
     """
     chosen = targets.choose(paths, directory)
     insisted = "--probe" if options["probe"] else "--run" if options["run"] else None
@@ -85,6 +85,9 @@ def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Con
             raise MisuseError("--select and --ignore leave no check")
     if "ignore" in said:
         said["ignored_there"] = {}
+    if options["preview"]:
+        said["preview"] = True
     if options["fail_on"] is not None:
         said["fail_on"] = config.severity_to_fail_on(options["fail_on"])
+    said["unasked"] = frozenset() if said.get("preview", configuration.preview) else registry.previews()
     return configuration.with_(**said)

@@ -11,6 +11,7 @@ import click
 
 from ddpdoctor import cli, registry
 from ddpdoctor.check import Check
+from ddpdoctor.report.catalogue import standing
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "ddpdoctor" / "index.py"
@@ -59,10 +60,10 @@ def checks_table(checks: Iterable[Check]) -> str:
     """Return the README's table of checks."""
     rows = [
         (f"[`{check.name}`](checks/{check.name.replace('-', '_')}/README.md)", check.severity.value,
-         ", ".join(check.layers), check.summary)
+         ", ".join(check.layers), standing(check.preview), check.summary)
         for check in checks
     ]  # fmt: skip
-    return _table(("check", "severity", "layers", "what it finds"), rows)
+    return _table(("check", "severity", "layers", "standing", "what it finds"), rows)
 
 
 def options_table() -> str:

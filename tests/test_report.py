@@ -169,15 +169,17 @@ def test_the_json_has_the_keys_of_the_schema_in_their_order(report):
     for finding in document["findings"]:
         assert list(finding) == [
             "check", "severity", "confidence", "message", "subject", "file", "line", "column", "end_line",
-            "end_column", "cell", "places", "layer", "verdict", "fix", "fingerprint",
+            "end_column", "cell", "places", "layer", "verdict", "fix", "preview", "fingerprint",
         ]  # fmt: skip
         assert list(finding["verdict"]) == ["state", "reason", "evidence"]
     assert list(document["findings"][1]["places"][0]) == ["file", "line", "cell", "label"]
     assert list(document["findings"][1]["fix"]) == ["safe", "description"]
     assert document["summary"] == {
-        "error": 2, "warning": 1, "note": 1, "confirmed": 3, "refuted": 1, "not_reached": 1,
+        "error": 2, "warning": 1, "note": 1, "confirmed": 3, "refuted": 1, "not_reached": 1, "preview": 0,
     }  # fmt: skip
-    assert list(document["summary"]) == ["error", "warning", "note", "confirmed", "refuted", "not_reached"]
+    assert list(document["summary"]) == [
+        "error", "warning", "note", "confirmed", "refuted", "not_reached", "preview",
+    ]  # fmt: skip
 
 
 def test_what_a_run_did_not_judge_has_no_verdict_and_no_fix(report):

@@ -39,7 +39,7 @@ def _lines(report: Report, findings: tuple[Shown, ...]) -> Iterator[str]:
 
 def _command(shown: Shown) -> str:
     spot = shown.spot
-    properties = {"title": shown.check, "file": spot.file}
+    properties = {"title": f"{shown.check} (preview)" if shown.preview else shown.check, "file": spot.file}
     # A notebook's lines are counted by cell here, by the JSON text there: an annotation would stand anywhere.
     if spot.cell is None:
         properties |= {"line": str(spot.line), "endLine": str(spot.end_line)}
@@ -54,7 +54,8 @@ def _command(shown: Shown) -> str:
         message.append(f"fix: {shown.fix.description}")
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     text = _data("\n".join(message))
-    return f"::{COMMANDS[shown.severity]} {listed}::{text}"
+    command = "notice" if shown.preview else COMMANDS[shown.severity]
+    return f"::{command} {listed}::{text}"
 
 
 def _data(text: str) -> str:

@@ -70,5 +70,6 @@ def _finding(shown: Shown) -> dict[str, Any]:
         "layer": shown.layer,
         "verdict": shown.outcome and _fields(shown.outcome),
         "fix": shown.fix and {"safe": shown.fix.safe, "description": shown.fix.description},
+        "preview": shown.preview,
         "fingerprint": shown.fingerprint,
     }

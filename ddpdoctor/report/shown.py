@@ -51,12 +51,18 @@ class Shown(Record):
     layer: str
     outcome: Outcome | None
     fix: Fix | None
+    preview: bool
     fingerprint: str
 
     @property
     def refuted(self) -> bool:
         """Whether the run showed the opposite."""
         return self.outcome is not None and self.outcome.state == "refuted"
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is one of the errors, warnings and notes that a report counts and a gate asks for."""
+        return not self.refuted and not self.preview
 
 
 def prepare(findings: Iterable[Finding], paths: Paths, lines: Lines) -> tuple[Shown, ...]:
@@ -104,6 +110,7 @@ def _shown(finding: Finding, paths: Paths, lines: Lines) -> Shown:
             state=verdict.state.value, reason=paths.text(verdict.reason), evidence=paths.plain(verdict.evidence)
         ),
         fix=fault.fix and fault.fix.with_(description=paths.text(fault.fix.description)),
+        preview=finding.preview,
         fingerprint="",
     )
 

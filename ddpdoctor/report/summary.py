@@ -7,7 +7,9 @@ from ddpdoctor.report.shown import Shown
 
 
 class Counts(Record):
-    """Findings by severity, without the refuted ones, and by what a run said of them."""
+    """Findings by severity, without those that do not count: the refuted, those of preview checks; and by what a run
+    said of them.
+    """
 
     error: int
     warning: int
@@ -15,13 +17,14 @@ class Counts(Record):
     confirmed: int
     refuted: int
     not_reached: int
+    preview: int
 
 
 def count(findings: Iterable[Shown]) -> Counts:
     """Return how many findings there are of each kind."""
     all_of_them = tuple(findings)
     states = [shown.outcome.state for shown in all_of_them if shown.outcome is not None]
-    severities = [shown.severity for shown in all_of_them if not shown.refuted]
+    severities = [shown.severity for shown in all_of_them if shown.counted]
     return Counts(
         error=severities.count("error"),
         warning=severities.count("warning"),
@@ -29,6 +32,7 @@ def count(findings: Iterable[Shown]) -> Counts:
         confirmed=states.count("confirmed"),
         refuted=states.count("refuted"),
         not_reached=states.count("not-reached"),
+        preview=sum(shown.preview and not shown.refuted for shown in all_of_them),
     )
 
 
@@ -41,6 +45,8 @@ def sentence(findings: tuple[Shown, ...], files: int) -> str:
         if number
     ]
     line = f"{join(kinds) or 'No findings'} in {plural(files, 'file')}"
+    if counts.preview:
+        line += f"; {plural(counts.preview, 'preview finding')} (not counted)"
     states = [
         f"{number} {state}"
         for number, state in (

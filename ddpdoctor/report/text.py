@@ -41,7 +41,8 @@ def _finding(shown: Shown, style: Style) -> Iterator[str]:
 
 def _headline(shown: Shown, style: Style, colours: tuple[str, ...]) -> Iterator[str]:
     where = f"{position(shown.spot)}:{shown.spot.column}"
-    severity = f"{shown.severity} (refuted)" if shown.refuted else shown.severity
+    aside = [word for word, holds in (("refuted", shown.refuted), ("preview", shown.preview)) if holds]
+    severity = f"{shown.severity} ({', '.join(aside)})" if aside else shown.severity
     message = printable(shown.message)
     if shown.subject is not None and shown.subject not in message:
         message = f"{message} ({printable(shown.subject)})"
