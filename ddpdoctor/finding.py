@@ -109,6 +109,11 @@ class Finding(Record):
         return self.verdict is not None and self.verdict.state is State.REFUTED
 
 
+def callers(event: Event, most: int = 4) -> tuple[Label, ...]:
+    """Return the calls that led to an event, the nearest first: where it stands says little of a shared function."""
+    return tuple(Label(place=place, text="called from here") for place in reversed(event.stack[-most:]))
+
+
 def confirmed(reason: str, *explains: Event, **evidence: object) -> Verdict:
     """Return the verdict that the run showed the fault."""
     return Verdict(state=State.CONFIRMED, reason=reason, evidence=evidence, explains=explains)

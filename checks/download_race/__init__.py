@@ -15,7 +15,7 @@ from ddpdoctor.facts import (
     reaching,
     runs_distributed,
 )
-from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.finding import Fault, Fix, Severity, callers
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant
@@ -49,6 +49,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
         yield Fault(
             place=event.place,
             message="every rank downloads to the same place at once: they read each other's half-written files",
+            places=callers(event, most=2),
             event=event,
             fix=Fix(
                 description="download in the parent before the spawn, or on local rank 0 first with a barrier after it"

@@ -39,7 +39,7 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
                 continue
             told = list(_told(trace, event, ref, outer))
             if not told or leave_ranks_out(told):
-                yield _fault(event, sampler, told)
+                yield _fault(event, sampler, outer[0], told)
                 break
 
 
@@ -76,7 +76,9 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
             yield told
 
 
-def _fault(event: EpochBegun, sampler: SamplerBuilt, told: Sequence[EpochSet] = ()) -> Fault:
+def _fault(
+    event: EpochBegun, sampler: SamplerBuilt, epochs: Loop | None = None, told: Sequence[EpochSet] = ()
+) -> Fault:
     partly = "only some ranks tell their DistributedSampler the epoch: they deal from different orders, so that"
     never = "the DistributedSampler is never told the epoch: every epoch has the same order on every rank"
     return Fault(
@@ -84,6 +86,11 @@ def _fault(event: EpochBegun, sampler: SamplerBuilt, told: Sequence[EpochSet] = 
         message=f"{partly} samples are drawn twice or never" if told else never,
         places=(
             Label(place=sampler.place, text="the sampler"),
+            *(
+                Label(place=loop.place, text="the loop over the epochs")
+                for loop in (epochs,)
+                if loop is not None and loop.place != event.place
+            ),
             *(Label(place=one.place, text="told on some ranks only") for one in told),
         ),
         about=event.loader,

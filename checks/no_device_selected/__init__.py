@@ -14,7 +14,7 @@ from ddpdoctor.events import (
     ModelWrapped,
 )
 from ddpdoctor.facts import owned, uses_nccl, uses_nccl_alone
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Value, is_none
 
@@ -115,7 +115,7 @@ def _fault(event: Event, init: GroupInit, message: str, severity: Severity) -> F
         place=event.place,
         message=message,
         severity=severity,
-        places=(Label(place=init.place, text="NCCL is initialised here"),),
+        places=(*callers(event, most=2), Label(place=init.place, text="NCCL is initialised here")),
         event=event,
         fix=Fix(
             description="call torch.cuda.set_device(local_rank) before the first use, and pass device_id= to the init"

@@ -8,7 +8,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
 from ddpdoctor.facts import completed, finished, reaching
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import divides_ranks
@@ -32,12 +32,11 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
         instead = _called_instead(event, collectives)
         told |= {instead} if instead else set()
         others = f"the others call {instead.op}() in its place" if instead else "the others never call it"
-        called = (Label(place=place, text="called from here") for place in reversed(event.stack[-4:]))
         elsewhere = (Label(place=instead.place, text=f"the others call {instead.op}()"),) if instead else ()
         yield Fault(
             place=event.place,
             message=f"{who} for ever: {others}",
-            places=(*elsewhere, *called),
+            places=(*elsewhere, *callers(event)),
             event=event,
             fix=Fix(description=f"call {event.op}() on every rank: take it out of the test on {_test(event)}"),
         )

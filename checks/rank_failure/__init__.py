@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import Blocked, Ended, ModelWrapped, Raised
-from ddpdoctor.finding import Fault, Label, Severity, confirmed
+from ddpdoctor.finding import Fault, Severity, callers, confirmed
 from ddpdoctor.trace import Observed
 
 PLACED = frozenset({"SIGSEGV", "SIGFPE", "SIGABRT", "SIGBUS", "SIGILL"})
@@ -32,7 +32,7 @@ def rank_raised(run: Observed) -> Iterator[Fault]:
     yield Fault(
         place=first.place,
         message=f"{who} {_did(first)}",
-        places=tuple(Label(place=place, text="called from here") for place in reversed(first.stack[-3:])),
+        places=callers(first, most=3),
         event=first,
         verdict=confirmed(
             f"{who} {_did(first).partition(':')[0]}",

@@ -7,7 +7,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import Atom, as_formula
 from ddpdoctor.events import FileUsed, GroupInit
 from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
-from ddpdoctor.finding import Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import holds_for
@@ -36,6 +36,7 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
         yield Fault(
             place=event.place,
             message=f"{who} {_name(event.path)} at the same time: the file can end up corrupt",
+            places=callers(event, most=2),
             event=event,
             fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
         )

@@ -19,7 +19,7 @@ from ddpdoctor.facts import default_of, training_backwards
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Constant, alternatives
+from ddpdoctor.value import Constant, Ref, alternatives
 
 FEW_SAMPLES = 16
 """Below so many samples a rank and step the statistics are too noisy to be left unsynchronised: a warning."""
@@ -105,13 +105,19 @@ def _fault(event: ModelWrapped, trained: list[Norm], batch: Batch | None) -> Fau
         place=event.place,
         message=f"BatchNorm is not converted: each rank normalises by its own batch{size}",
         severity=Severity.WARNING if few else None,
-        places=_shown(trained),
+        places=(*_shown(trained), *_made(event)),
         about=event.wrapper,
         event=event,
         fix=Fix(
             description="torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before the wrap, if batches are small"
         ),
     )
+
+
+def _made(event: ModelWrapped) -> tuple[Label, ...]:
+    """Return where the model is made, if that is known and not where it is wrapped."""
+    made = (value.place for _, value in alternatives(event.model) if isinstance(value, Ref))
+    return tuple(Label(place=place, text="the model") for place in made if place != event.place)[:1]
 
 
 def _shown(trained: list[Norm]) -> tuple[Label, ...]:

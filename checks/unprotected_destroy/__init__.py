@@ -6,7 +6,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Cut, GroupDestroyed, GroupInit, OptimizerStep, Trial
 from ddpdoctor.facts import leave_ranks_out, owned
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 
 PROTECTING = ("finally", "atexit", "catch-all")
@@ -28,8 +28,9 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
         yield Fault(
             place=last.place,
             message="an exception in training skips this line, and the process group stays open",
-            places=tuple(
-                Label(place=event.place, text="and here") for event in whole[:-1] if event.place != last.place
+            places=(
+                *callers(last, most=2),
+                *(Label(place=event.place, text="and here") for event in whole[:-1] if event.place != last.place),
             ),
             event=last,
             fix=Fix(description="call it in a finally block (or a context manager) around the training"),
