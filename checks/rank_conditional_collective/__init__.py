@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import literals
+from ddpdoctor.condition import compatible, literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
-from ddpdoctor.facts import completed, finished, reaching
+from ddpdoctor.facts import completed, excludes, finished, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -18,14 +18,12 @@ from ddpdoctor.world import WORLDS
 def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
     """Find collectives under a condition on the rank, at any depth of calls, that nothing completes on the others."""
     collectives = [event for event in trace.of(Collective) if event.origin == "user"]
+    partial = [event for event in collectives if event.group is None and divides_ranks(event.when)]
+    met = _met_elsewhere(partial, collectives)
     told: set[Collective] = set()
-    for event in collectives:
-        if event in told:
-            continue
+    for event in partial:
         world = divides_ranks(event.when)
-        if world is None or event.group is not None:
-            continue
-        if completed(event, [other for other in collectives if other is not event and _is_like(event, other)]):
+        if world is None or event in met or event in told:
             continue
         here = reaching(event.when, WORLDS[world])
         who = _who(sorted(member.rank for member in here), len(WORLDS[world]), event.op)
@@ -42,8 +40,43 @@ def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
         )
 
 
+def _met_elsewhere(partial: list[Collective], collectives: list[Collective]) -> set[Collective]:
+    """Return those of the collectives that only some ranks reach that the others make good at another line.
+
+    Each call makes good one other: first those in the same call of a function, as the arms of a test are, then those
+    anywhere. A call that is read on several paths, one for each value of something, is one call.
+    """
+    met = {event for event in partial if any(_is_another_path(event, other) for other in collectives)}
+    for together in (_is_in_the_same_call, _is_like):
+        for event in partial:
+            if event in met:
+                continue
+            others = [one for one in partial if one is not event and one not in met and together(event, one)]
+            others.sort(key=lambda one: abs(one.order - event.order))
+            alone = next((one for one in others if completed(event, [one])), None)
+            if alone is not None:
+                met |= {event, alone}
+            elif completed(event, others):
+                met |= {event, *(one for one in others if excludes(event.when, one.when))}
+    return met
+
+
+def _is_another_path(event: Collective, other: Collective) -> bool:
+    """Whether this is the same call once more, on a path that ranks take that do not take the other."""
+    if (other.place, other.stack, other.process) != (event.place, event.stack, event.process):
+        return False
+    if compatible(event.when, other.when):
+        return False
+    rest = (frozenset(world) - reaching(event.when, world) for world in WORLDS.values())
+    return all(ranks <= reaching(other.when, world) for ranks, world in zip(rest, WORLDS.values(), strict=True))
+
+
 def _is_like(event: Collective, other: Collective) -> bool:
     return other.process == event.process and other.op == event.op
+
+
+def _is_in_the_same_call(event: Collective, other: Collective) -> bool:
+    return _is_like(event, other) and other.stack == event.stack
 
 
 def _called_instead(event: Collective, collectives: list[Collective]) -> Collective | None:
