@@ -12,6 +12,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="clip-before-unscale",
+        summary="gradients are clipped while they are still multiplied by the loss scale",
+        severity="error",
+        layers=("source",),
+        triggers=("GradientsClipped",),
+        preview=False,
+    ),
+    Row(
         name="download-race",
         summary="every rank downloads to the same place at once",
         severity="warning",

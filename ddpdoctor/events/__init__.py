@@ -12,6 +12,7 @@ from ddpdoctor.events.collectives import MEETING, Blocked, Collective
 from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet, LoaderBuilt, SamplerBuilt, Seeded
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed
+from ddpdoctor.events.gradients import GradientsClipped, ScalerBuilt, Unscaled
 from ddpdoctor.events.model import GradientsChanged, ModelHandedOver, ModelWrapped, Norm, SyncBatchNormConverted
 from ddpdoctor.events.processes import (
     CudaTouched,
@@ -52,6 +53,7 @@ __all__ = [
     "Forward",
     "FrameworkOwns",
     "GradientsChanged",
+    "GradientsClipped",
     "GradientsSeen",
     "GroupDestroyed",
     "GroupInit",
@@ -67,12 +69,14 @@ __all__ = [
     "ProcessStarted",
     "Raised",
     "SamplerBuilt",
+    "ScalerBuilt",
     "Seeded",
     "Substituted",
     "SyncBatchNormConverted",
     "Trial",
     "Unfollowed",
     "Unparsed",
+    "Unscaled",
     "Warned",
     "Within",
 ]

@@ -21,7 +21,8 @@ class Forward(Event):
 
 class Backward(Event):
     """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
-    ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch).
+    ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch);
+    ``scaler`` is what the loss was multiplied by, ``None`` where by no gradient scaler.
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """
@@ -29,6 +30,7 @@ class Backward(Event):
     forwards: tuple[int, ...] = ()
     batches: tuple[Ref, ...] = ()
     own_part: bool = False
+    scaler: Value | None = None
     reduced: bool | None = None
     bypassed: tuple[Ref, ...] = ()
 

@@ -191,10 +191,18 @@ def _plain(value: Abstract) -> object:
         return value.value
     if isinstance(value, Items) and not value.open and all(isinstance(item, Known) for item in value.items):
         return tuple(known(item) for item in value.items)
+    if isinstance(value, External) and value.path in DTYPES:
+        return DTYPES[value.path]
     return NOT_PLAIN
 
 
 NOT_PLAIN = object()
+DTYPES = {
+    f"torch.{name}": ("dtype", dtype)
+    for dtype, names in (("float16", "float16 half"), ("bfloat16", "bfloat16"), ("float32", "float32 float"))
+    for name in names.split()
+}
+"""The number formats that mixed precision chooses between: two names of one are equal, of two are not."""
 
 
 def number(value: Abstract) -> Expression | None:

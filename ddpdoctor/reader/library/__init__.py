@@ -27,6 +27,7 @@ from ddpdoctor.reader.library import (
     layouts,
     modules,
     processes,
+    scaling,
     training,
     wrapping,
 )
@@ -48,6 +49,7 @@ SUBJECTS: tuple[Any, ...] = (
     data,
     modules,
     wrapping,
+    scaling,
     training,
     files,
     processes,

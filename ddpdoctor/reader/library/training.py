@@ -1,24 +1,14 @@
-"""The training step: losses, backward passes, gradient scalers and optimisers."""
+"""The training step: losses, backward passes and optimisers."""
 
 from ddpdoctor.events import Backward, OptimizerStep, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
+from ddpdoctor.reader.library.provenance import batches_in, forwards_in
+from ddpdoctor.reader.library.scaling import is_scaler, scaler_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import Ref
-
-
-def forwards_in(tags: Tags) -> tuple[int, ...]:
-    """Return the forwards that flowed into a value, by the order of their events."""
-    return tuple(sorted(tag[1] for tag in tags if isinstance(tag, tuple) and tag[0] == "forward"))
-
-
-def batches_in(tags: Tags) -> tuple[Ref, ...]:
-    """Return the loaders whose batches flowed into a value."""
-    refs = [tag[1] for tag in tags if isinstance(tag, tuple) and tag[0] == "batch"]
-    return tuple(sorted(refs, key=lambda ref: ref.place))
 
 
 def _backward(walk: Walk, call: Call) -> Abstract | None:
@@ -28,13 +18,24 @@ def _backward(walk: Walk, call: Call) -> Abstract | None:
         tags = call.flow()
     elif not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
         return None
-    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags), own_part="shard" in tags)
+    _emit_backward(walk, call, tags)
     return NONE
+
+
+def _emit_backward(walk: Walk, call: Call, tags: Tags) -> None:
+    walk.emit(
+        Backward,
+        call.node,
+        forwards=forwards_in(tags),
+        batches=batches_in(tags),
+        own_part="shard" in tags,
+        scaler=scaler_in(tags),
+    )
 
 
 def _autograd_backward(walk: Walk, call: Call) -> Abstract:
     tags = call.flow()
-    walk.emit(Backward, call.node, forwards=forwards_in(tags), batches=batches_in(tags), own_part="shard" in tags)
+    _emit_backward(walk, call, tags)
     return NONE
 
 
@@ -84,20 +85,6 @@ _OPTIMIZERS = frozenset(
         "madgrad",
     ]
 )
-
-
-def is_scaler(value: Abstract) -> bool:
-    """Whether a value is a gradient scaler."""
-    if isinstance(value, Made):
-        return value.path.endswith("GradScaler")
-    return isinstance(value, (Opaque, Attribute)) and "scaler" in text(value).lower()
-
-
-def _flowing(walk: Walk, call: Call) -> Abstract | None:
-    """``scaler.scale(loss)``: the loss, scaled."""
-    if call.receiver is not None and is_scaler(call.receiver) and call.args:
-        return Opaque(f"scaled {text(call.args[0])}", call.flow())
-    return None
 
 
 def _optimizer(walk: Walk, call: Call) -> Abstract:
@@ -182,7 +169,6 @@ METHODS = {
     "backward": _backward,
     "manual_seed": _seed_generator,
     "step": _step,
-    "scale": _flowing,
     "item": _item,
     "tolist": _item,
     "register_post_accumulate_grad_hook": _register_hook,

@@ -1,0 +1,46 @@
+"""Every gradient is clamped by hand, before the scaler has divided it."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=384, columns=12):
+    generator = torch.Generator().manual_seed(8)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(12, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        scaler = torch.amp.GradScaler("cuda")
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for features, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = nn.functional.mse_loss(model(features.cuda()), target.cuda())
+                scaler.scale(loss).backward()
+                for parameter in model.parameters():
+                    if parameter.grad is not None:
+                        parameter.grad.data.clamp_(-0.1, 0.1)  # <- clip-before-unscale
+                scaler.step(optimizer)
+                scaler.update()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The script divides by the scale itself before it clips."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=352, columns=16):
+    generator = torch.Generator().manual_seed(3)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(16, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        scaler = torch.cuda.amp.GradScaler(init_scale=1024.0)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for features, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = nn.functional.mse_loss(model(features.cuda()), target.cuda())
+                scaler.scale(loss).backward()
+                limit = 1.0 * scaler.get_scale()
+                nn.utils.clip_grad_norm_(model.parameters(), limit)
+                scaler.step(optimizer)
+                scaler.update()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What is done to the gradients between the backward and the optimiser's step: scaling and clipping."""
+
+from ddpdoctor.events.base import Event
+from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
+
+
+class ScalerBuilt(Event):
+    """P: a gradient scaler is made; ``enabled`` is the argument of that name, ``None`` where it was not given."""
+
+    scaler: Ref
+    enabled: Value | None = None
+
+
+class Unscaled(Event):
+    """P: gradients are divided by a scaler's scale again, or the script reads the scale to do so itself (``by``)."""
+
+    scaler: Value = UNKNOWN_VALUE
+    by: str = "unscale_"
+
+
+class GradientsClipped(Event):
+    """P: gradients are cut to a limit, ``by`` which call."""
+
+    by: str
