@@ -21,7 +21,7 @@ from ddpdoctor.events import (
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import divides_ranks, holds_for
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
-from ddpdoctor.world import UNKNOWN, WORLDS, Member
+from ddpdoctor.world import UNKNOWN, WORLDS, Expression, Member
 
 
 def owned(trace: Predicted, duty: str) -> bool:
@@ -115,6 +115,19 @@ def runs_distributed(event: Event) -> bool:
     """Whether an event can happen in any distributed launch world at all."""
     formula = as_formula(event.when)
     return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
+
+
+def can_set_up_ranks(condition: Condition) -> bool:
+    """Whether a condition can hold in a distributed launch world before there is a group."""
+    rest = frozenset(
+        one for one in condition if one.atom.expression is None or not _asks_for_group(one.atom.expression)
+    )
+    formula = as_formula(rest)
+    return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
+
+
+def _asks_for_group(expression: Expression) -> bool:
+    return "initialized" in expression.leaves()
 
 
 def for_some_ranks_only(event: Event) -> bool:

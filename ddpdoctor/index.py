@@ -44,6 +44,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="hard-coded-port",
+        summary="a port that is written into the code: a second run on the machine finds it in use",
+        severity="note",
+        layers=("source",),
+        triggers=("GroupInit",),
+        preview=False,
+    ),
+    Row(
         name="late-visible-devices",
         summary="CUDA_VISIBLE_DEVICES is set after CUDA may have been initialised",
         severity="error",

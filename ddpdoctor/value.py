@@ -25,9 +25,13 @@ class Value(Record):
 
 
 class Constant(Value):
-    """A literal, or what was computed from literals alone; ``None``, bool, number, string or tuple of those."""
+    """A literal, or what was computed from literals alone; ``None``, bool, number, string or tuple of those.
+
+    P: ``written`` is where the literal stands that a port or an address comes from.
+    """
 
     value: object
+    written: Place | None = None
 
     def text(self) -> str:
         return repr(self.value)

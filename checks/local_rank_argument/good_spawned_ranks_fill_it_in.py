@@ -1,5 +1,6 @@
 """The script starts its ranks itself, and each fills the option in: no launcher has to pass it."""
 
+# also: hard-coded-port
 import argparse
 
 import torch
@@ -10,9 +11,7 @@ import torch.multiprocessing as mp
 def worker(local_rank, args):
     args.local_rank = local_rank
     torch.cuda.set_device(args.local_rank)
-    dist.init_process_group(
-        "nccl", init_method="tcp://127.0.0.1:23456", rank=args.local_rank, world_size=args.gpus
-    )
+    dist.init_process_group("nccl", init_method="tcp://127.0.0.1:23456", rank=args.local_rank, world_size=args.gpus)
     try:
         dist.barrier()
     finally:

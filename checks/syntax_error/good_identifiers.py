@@ -7,10 +7,10 @@ import torch.distributed as dist
 
 λ = 1e-4
 größe = 16
-
+
+
 def скорость(шаг):
-    return λ * (1 + шаг) ** \
-        -0.5
+    return λ * (1 + шаг) ** -0.5
 
 
 def main():

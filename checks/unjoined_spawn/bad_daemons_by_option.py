@@ -1,5 +1,6 @@
 """Whether the ranks are daemons is an option; joined they are in neither case."""
 
+# also: hard-coded-port
 import argparse
 
 import torch

@@ -1,5 +1,6 @@
 """What is joined are the threads of a helper, not the ranks."""
 
+# also: hard-coded-port
 import queue
 import threading
 

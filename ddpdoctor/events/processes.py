@@ -57,10 +57,14 @@ class EnvRead(Event):
 
 
 class GroupInit(Event):
-    """P O: a process group is initialised; ``backend`` is what the script asked for, redirected or not."""
+    """P O: a process group is initialised; ``backend`` is what the script asked for, redirected or not.
+
+    P: ``port`` is the one that the init method or the store names.
+    """
 
     backend: Value = UNKNOWN_VALUE
     init_method: Value | None = None
+    port: Value | None = None
     group_rank: Value | None = None
     world_size: Value | None = None
     device: Value | None = None

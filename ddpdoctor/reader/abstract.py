@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ddpdoctor.condition import ALWAYS, Condition, Formula, literals
+from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
 
 Tags: TypeAlias = frozenset[Hashable]
@@ -28,12 +29,16 @@ class Abstract:
 
 
 class Known(Abstract):
-    """A value that is known: a constant, or computed from constants alone."""
+    """A value that is known: a constant, or computed from constants alone.
 
-    __slots__ = ("value",)
+    ``written`` is where the literal stands that it comes from, for what can be a port or an address.
+    """
 
-    def __init__(self, value: object) -> None:
+    __slots__ = ("value", "written")
+
+    def __init__(self, value: object, written: Place | None = None) -> None:
         self.value = value
+        self.written = written
 
     def __repr__(self) -> str:
         return repr(self.value)

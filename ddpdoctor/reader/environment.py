@@ -104,7 +104,7 @@ def write_variable(walk: Walk, key: Abstract, value: Abstract, node: ast.AST, *,
     if fallback and name in LAUNCH_VARIABLES:
         return  # the launcher's value stands where there is one
     if isinstance(value, Known) and not isinstance(value.value, str):
-        value = Known(str(value.value))
+        value = Known(str(value.value), value.written)
     write(walk.environment, name, walk.path, value)
 
 

@@ -16,12 +16,16 @@ from ddpdoctor.reader.loops import comprehension
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
+from ddpdoctor.reader.ports import can_hold_a_port
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Evaluator, Walk
 
 
 def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:
-    return Known(node.value) if not isinstance(node.value, int) or is_small(node.value) else Opaque("a large number")
+    value = node.value
+    if isinstance(value, (int, str)) and can_hold_a_port(value):
+        return Known(value, walk.place(node))
+    return Known(value) if not isinstance(value, int) or is_small(value) else Opaque("a large number")
 
 
 def _name(walk: Walk, node: ast.Name, frame: Frame) -> Abstract:

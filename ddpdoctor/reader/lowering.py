@@ -13,7 +13,7 @@ MAX_DEPTH = 6
 def lower(value: Abstract, depth: int = 0) -> Value:
     """Return the plain value of an abstract one."""
     if isinstance(value, Known):
-        return _constant(value.value)
+        return _constant(value)
     if isinstance(value, Opaque):
         default = lower(value.default, depth + 1) if value.default is not None and depth < MAX_DEPTH else None
         return Symbol(
@@ -51,7 +51,10 @@ def lower_optional(value: Abstract | None) -> Value | None:
     return None if value is None else lower(value)
 
 
-def _constant(value: object) -> Value:
+def _constant(known: Known) -> Value:
+    value = known.value
+    if known.written is not None:
+        return Constant(value=value, written=known.written)
     if value is None or isinstance(value, (bool, int, float, str, tuple)):
         return Constant(value=value)
     return NONE if not value else Unknown(why=repr(value)[:60])

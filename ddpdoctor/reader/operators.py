@@ -151,15 +151,16 @@ def unary(op: ast.unaryop, value: Abstract) -> Abstract:
     return Opaque(f"{type(op).__name__} {text(value)}", value.tags)
 
 
-def joined(pieces: list[Abstract]) -> Abstract:
+def joined(parts: list[Abstract]) -> Abstract:
     """Return the text that is put together from pieces."""
     flat: list[Abstract] = []
-    for piece in pieces:
+    for piece in parts:
         flat += piece.parts if isinstance(piece, Opaque) and piece.parts else [piece]
     if all(isinstance(piece, Known) for piece in flat):
-        whole = "".join(str(piece.value) for piece in flat if isinstance(piece, Known))
+        pieces = [piece for piece in flat if isinstance(piece, Known)]
+        whole = "".join(str(piece.value) for piece in pieces)
         if is_small(whole):
-            return Known(whole)
+            return Known(whole, next((piece.written for piece in reversed(pieces) if piece.written), None))
     name = "".join(str(piece.value) if isinstance(piece, Known) else "{" + text(piece) + "}" for piece in flat)
     tags = frozenset().union(*(piece.tags for piece in flat))
     return Opaque(f'f"{name}"', tags, parts=tuple(flat[:MAX_PARTS]))

@@ -29,7 +29,7 @@ def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Cal
 def _convert(kind: str, function: Callable[[Any], Any], value: Abstract) -> Abstract:
     if isinstance(value, Known):
         result = computed(function, value.value)
-        return Opaque(f"{kind}({value!r})") if result is NO_RESULT else Known(result)
+        return Opaque(f"{kind}({value!r})") if result is NO_RESULT else Known(result, value.written)
     if kind == "str":
         return joined([value])
     origin = getattr(value, "origin", "other")

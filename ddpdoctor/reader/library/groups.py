@@ -18,6 +18,7 @@ from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
+from ddpdoctor.reader.ports import port_named
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import UNKNOWN_VALUE
@@ -46,6 +47,7 @@ def _init(walk: Walk, call: Call) -> Abstract:
         call.node,
         backend=UNKNOWN_VALUE if backend is None and call.open else lower(backend or NONE),
         init_method=lower_optional(call.argument("init_method", 1)),
+        port=lower_optional(port_named(call.argument("init_method", 1)) or port_named(call.argument("store", 5))),
         world_size=lower_optional(call.argument("world_size", 3)),
         group_rank=lower_optional(call.argument("rank", 4)),
         device=lower_optional(device),

@@ -1,0 +1,45 @@
+"""Started without a launcher the script is a group of one, which meets nobody."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def setup():
+    if "RANK" in os.environ:
+        rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        local_rank = int(os.environ["LOCAL_RANK"])
+    else:
+        rank, local_rank, world_size = 0, 0, 1
+        os.environ["MASTER_ADDR"] = "127.0.0.1"
+        os.environ["MASTER_PORT"] = "29500"
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl", init_method="env://", rank=rank, world_size=world_size)
+    return local_rank
+
+
+def main():
+    local_rank = setup()
+    try:
+        x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.cumsum(dim=1))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(6, 6).to(local_rank), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.to(local_rank)), targets.to(local_rank)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
