@@ -7,6 +7,7 @@ from ddpdoctor.condition import compatible
 from ddpdoctor.events import CudaTouched, EnvSet, GroupInit, ProcessStarted
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
+from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -14,8 +15,8 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 def set_after_cuda(trace: Predicted) -> Iterator[Fault]:
     """Find assignments that come after a call which may initialise CUDA in the same process."""
-    for event in trace.of(EnvSet):
-        if event.name != VARIABLE or _for_children(trace, event):
+    for event in _first_visits(trace):
+        if _for_children(trace, event):
             continue
         touched = next((one for one in trace.of(CudaTouched) if _before(one, event)), None)
         if touched is None:
@@ -27,6 +28,15 @@ def set_after_cuda(trace: Predicted) -> Iterator[Fault]:
             event=event,
             fix=Fix(description="set it before the first CUDA call of the process, best before the script starts"),
         )
+
+
+def _first_visits(trace: Predicted) -> Iterator[EnvSet]:
+    """Yield the first assignment by each line in each process: what comes there again has been in time once."""
+    seen: set[tuple[str, Place]] = set()
+    for event in trace.of(EnvSet):
+        if event.name == VARIABLE and (event.process, event.place) not in seen:
+            seen.add((event.process, event.place))
+            yield event
 
 
 def _before(touched: CudaTouched, event: EnvSet) -> bool:

@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
-from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
@@ -87,6 +87,8 @@ def _is_unknown(dataset: Abstract) -> bool:
 
 def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
     """Whether a sampler or dataset deals the samples out to the ranks, as far as can be seen."""
+    if isinstance(value, Choice):
+        return any(divides(walk, option, depth) for _, option in options(value))
     if "shard" in value.tags or "rank" in value.tags:
         return True
     if isinstance(value, Made):
@@ -98,7 +100,7 @@ def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
             return True
         held = [cell[-1][1] for cell in value.attributes.values()]
         return depth < 4 and any(
-            divides(walk, item, depth + 1) for item in held if isinstance(item, (Made, Object, Opaque, Items))
+            divides(walk, item, depth + 1) for item in held if isinstance(item, (Made, Object, Opaque, Items, Choice))
         )
     if isinstance(value, Items):
         return depth < 4 and any(divides(walk, item, depth + 1) for item in value.items[:8])

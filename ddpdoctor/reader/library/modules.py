@@ -65,7 +65,8 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
 
 
 def _via(walk: Walk, callee: "Object | Made") -> str:
-    if isinstance(callee, Made) and callee.path in WRAPPERS:
+    made = callee.inner if isinstance(callee, Object) else callee
+    if isinstance(made, Made) and made.path in WRAPPERS:  # also a class of the script's own with such a base
         return "wrapper"
     return "module" if wrapped_by(walk, callee) else "model"
 
