@@ -1,10 +1,11 @@
 """What a check-up is asked (a request) and what it brings home (a report)."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from ddpdoctor.finding import Finding, Severity
+from ddpdoctor.finding import Confidence, Finding, Severity
 from ddpdoctor.layer import LayerState
+from ddpdoctor.merging import merged
 from ddpdoctor.record import Record
 
 
@@ -12,15 +13,17 @@ class Configuration(Record):
     """What ``[tool.ddpdoctor]`` says, with what the command line said instead put over it.
 
     ``select`` is ``None`` for every check, and ``unasked`` are the preview checks, unless they were asked for.
-    ``fail_on`` is ``None`` for never. ``file`` is the pyproject.toml that it
-    was read from (absolute), and ``ignored_there`` maps the checks that this file ignores to the line that says so; it
-    is empty where the command line said which checks to select or to ignore.
+    Findings of less than ``severity`` or ``confidence`` are not shown. ``fail_on`` is ``None`` for never. ``file`` is
+    the pyproject.toml that it was read from (absolute), and ``ignored_there`` maps the checks that this file ignores
+    to the line that says so; it is empty where the command line said which checks to select or to ignore.
     """
 
     select: frozenset[str] | None = None
     ignore: frozenset[str] = frozenset()
     preview: bool = False
     unasked: frozenset[str] = frozenset()
+    severity: Severity = Severity.NOTE
+    confidence: Confidence = Confidence.MEDIUM
     fail_on: Severity | None = Severity.WARNING
     run: bool = True
     ranks: int = 2
@@ -41,18 +44,31 @@ class Configuration(Record):
         return check in self.select if self.select is not None else check not in self.unasked
 
 
+class Project(Record):
+    """The files of one project that are to be checked: absolute, each once.
+
+    ``root`` is the folder of the project (absolute; see ``ddpdoctor.projects``). ``whole`` says that the whole folder
+    of the configuration's file is checked.
+    """
+
+    root: str
+    paths: tuple[str, ...]
+    configuration: Configuration = Configuration()
+    whole: bool = False
+
+
 class Request(Record):
     """What is to be checked, and how far.
 
-    ``paths`` are the files: absolute, each once; a folder that was named is already the Python files in it.
-    ``standard_input`` is what the standard input held, where that is to be checked: the only path is then ``-`` in the
-    working directory, and no file. ``arguments`` are passed on to the one script. ``run`` and ``probe`` insist on their
-    layers (a probe includes the model layer); without them and without ``source_only`` the model layer runs where it
-    can, unless ``withheld`` says in one line why it must not (several files were named, for instance).
-    ``whole_project`` says that the paths cover the whole folder of the configuration's file.
+    A folder that was named is already the Python files in it. ``standard_input`` is what the standard input held, where
+    that is to be checked: the only path is then the name that it goes by. ``arguments`` are passed on to the one
+    script. ``run`` and ``probe`` insist on their layers (a probe includes the model layer); without them and without
+    ``source_only`` the model layer runs where it can, unless ``withheld`` says in one line why it must not (several
+    files were named, for instance). ``jobs`` is how many processes read at once. ``baseline`` is the file that names
+    the findings that are known (absolute).
     """
 
-    paths: tuple[str, ...]
+    projects: tuple[Project, ...]
     directory: str  # the working directory, absolute
     standard_input: bytes | None = None
     arguments: tuple[str, ...] = ()
@@ -60,8 +76,13 @@ class Request(Record):
     run: bool = False
     probe: bool = False
     withheld: str | None = None
-    whole_project: bool = False
-    configuration: Configuration = Configuration()
+    jobs: int = 1
+    baseline: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of all projects."""
+        return tuple(path for project in self.projects for path in project.paths)
 
     def contents(self) -> Mapping[str, bytes]:
         """Return the contents of the paths that are no files."""
@@ -76,29 +97,54 @@ class Target(Record):
 
 
 class OwnFault(Record):
-    """An error of ddpdoctor's own, and where it was at work (``the check hang``)."""
+    """An error of ddpdoctor's own in a line, and as Python shows it."""
 
-    error: Exception
-    part: str | None = None
+    text: str
+    traceback: str
 
-    @property
-    def text(self) -> str:
-        """The error in a line: the part at work, its type and message, and where it was raised."""
-        trace = self.error.__traceback__
+    @classmethod
+    def of(cls, error: Exception, part: str | None = None) -> "OwnFault":
+        """Return an error that was caught; ``part`` says what was at work (``the check hang``)."""
+        trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         where = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
-        part = f"{self.part}: " if self.part else ""
-        return f"{part}{type(self.error).__name__}: {' '.join(str(self.error).split())}{where}"
+        before = f"{part}: " if part else ""
+        import traceback  # it takes long to import, and a fault of ours is rare
+
+        text = f"{before}{type(error).__name__}: {' '.join(str(error).split())}{where}"
+        return cls(text=text, traceback="".join(traceback.format_exception(error)))
+
+
+class Checked(Record):
+    """What a check-up found in one project; ``known`` findings, which the baseline names, are only counted.
+
+    ``whole`` has the layers of each file (absolute) that were checked in full: what they did not find is not there.
+    """
+
+    project: Project
+    targets: tuple[Target, ...]
+    findings: tuple[Finding, ...]
+    whole: Mapping[str, Collection[str]] = {}
+    known: int = 0
 
 
 class Report(Record):
     """What a check-up found, and the faults of our own that it met."""
 
     version: str
-    targets: tuple[Target, ...]
-    findings: tuple[Finding, ...]
+    projects: tuple[Checked, ...]
     faults: tuple[OwnFault, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The files of all projects."""
+        return tuple(target for checked in self.projects for target in checked.targets)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all projects: one of those that several have in what they share."""
+        return merged(finding for checked in self.projects for finding in checked.findings)
 
 
 class Voice:

@@ -10,7 +10,7 @@ import click
 
 from ddpdoctor import __version__, streams
 from ddpdoctor.report import FORMATS
-from ddpdoctor.status import FAIL_ON, MisuseError, Status
+from ddpdoctor.status import CONFIDENCES, FAIL_ON, SEVERITIES, MisuseError, Status
 
 if TYPE_CHECKING:
     from ddpdoctor.checkup import OwnFault
@@ -55,7 +55,7 @@ class Commands(click.Group):
                 raise  # it could not write a help text
             from ddpdoctor.checkup import OwnFault
 
-            say_own_fault(OwnFault(error=error))
+            say_own_fault(OwnFault.of(error))
         return Status.NOT_RUN
 
 
@@ -96,14 +96,22 @@ def commands() -> None:
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", help="The form of the report; text by default."
 )
+@click.option("--stdin-filename", metavar="PATH", help="The path that the standard input (-) goes by.")
+@click.option(
+    "--jobs", type=int, metavar="N", help="Processes that read; as many as a large folder can use by default."
+)
 @click.option("--output", metavar="FILE", help="Write the report to a file.")
 @click.option("--select", multiple=True, metavar="CHECK,...", help="Only these checks.")
 @click.option("--ignore", multiple=True, metavar="CHECK,...", help="All but these checks.")
 @click.option("--preview", is_flag=True, help="Also the checks that are too new to fail a gate.")
+@click.option("--severity", type=click.Choice(SEVERITIES), help="Show nothing less harmful; note by default.")
+@click.option("--confidence", type=click.Choice(CONFIDENCES), help="Show nothing less certain; medium by default.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1; warning by default.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str | None, **options: Any) -> Status:
     """Check training scripts: files, folders, notebooks, or - for the standard input.
+
+    Each file is checked under the configuration of its project: the nearest pyproject.toml above it.
 
     The source is read. A single script that wraps a model is also run to its first optimiser step, contained: nothing
     outside a folder of the run's own changes. --source-only only reads, --probe runs for longer.
@@ -125,7 +133,7 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
 
     voice = Spoken(sys.stderr)
     try:
-        found = gate.certain_enough(engine.check(request, voice))
+        found = gate.shown(engine.check(request, voice))
     finally:
         voice.clear()
     for fault in found.faults:
@@ -178,7 +186,7 @@ def _directory() -> str:
 def say_own_fault(fault: "OwnFault") -> None:
     """Name an error of our own in a line; with ``DDPDOCTOR_TRACEBACK`` set, show where it came from as well."""
     if os.environ.get("DDPDOCTOR_TRACEBACK"):
-        sys.excepthook(type(fault.error), fault.error, fault.error.__traceback__)
+        streams.say_lines(fault.traceback)
     streams.say(f"internal fault: {fault.text}; DDPDOCTOR_TRACEBACK=1 shows more")
 
 

@@ -4,12 +4,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ddpdoctor import names
 from ddpdoctor.checkup import Configuration
-from ddpdoctor.finding import Severity
+from ddpdoctor.finding import Confidence, Severity
 from ddpdoctor.status import FAIL_ON, MisuseError
+
+Rank = TypeVar("Rank", Severity, Confidence)
 
 FEWEST_RANKS = 2
 """One rank shows nothing of what goes wrong between ranks."""
@@ -125,6 +127,16 @@ def _fail_on(value: object) -> Severity | None:
     return severity_to_fail_on(str(value))
 
 
+def _one_of(kind: type[Rank]) -> Callable[[object], Rank]:
+    def read(value: object) -> Rank:
+        try:
+            return kind(value)
+        except ValueError:
+            raise ValueError(f"one of {', '.join(member.value for member in kind)}") from None
+
+    return read
+
+
 def _yes_or_no(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
@@ -153,6 +165,8 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "select": _check_names,
     "ignore": _check_names,
     "preview": _yes_or_no,
+    "severity": _one_of(Severity),
+    "confidence": _one_of(Confidence),
     "fail-on": _fail_on,
     "run": _yes_or_no,
     "ranks": _ranks,

@@ -108,6 +108,11 @@ class Finding(Record):
         """Whether the run showed the opposite."""
         return self.verdict is not None and self.verdict.state is State.REFUTED
 
+    @property
+    def counted(self) -> bool:
+        """Whether it is one of the errors, warnings and notes that a report counts and a gate asks for."""
+        return not self.refuted and not self.preview
+
 
 def callers(event: Event, most: int = 4) -> tuple[Label, ...]:
     """Return the calls that led to an event, the nearest first: where it stands says little of a shared function."""

@@ -1,28 +1,29 @@
 """When garbage is looked for."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 MUCH_GARBAGE = 300_000
 """In objects: about what the walk of a large script leaves."""
 
 
+def collect() -> None:
+    """Look for garbage when there is much."""
+    if gc.get_count()[0] > MUCH_GARBAGE:
+        gc.collect()
+
+
 @contextmanager
-def garbage_left_lying() -> Iterator[Callable[[], None]]:
-    """Let nobody look for garbage but the function that is given, which does when there is much.
+def garbage_left_lying() -> Iterator[None]:
+    """Let nobody look for garbage but ``collect``.
 
     A walk needs to its end what it makes: looking for garbage in it took two fifths of the time.
     """
-
-    def collect() -> None:
-        if gc.get_count()[0] > MUCH_GARBAGE:
-            gc.collect()
-
     collecting = gc.isenabled()
     gc.disable()
     try:
-        yield collect
+        yield
     finally:
         if collecting:
             gc.enable()

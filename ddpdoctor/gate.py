@@ -1,30 +1,37 @@
 """What a report means for a gate: which findings are shown, and the exit status."""
 
-from ddpdoctor.checkup import Report, Request
-from ddpdoctor.finding import Confidence, Finding, Severity
+from collections.abc import Iterator
+
+from ddpdoctor.checkup import Checked, Report, Request
+from ddpdoctor.finding import Finding, Severity
 from ddpdoctor.layer import MODEL, PROBE, SOURCE
 from ddpdoctor.status import Status
 
-LEAST_CONFIDENCE = Confidence.MEDIUM
-"""Findings of which the check is less certain are not shown."""
+
+def shown(report: Report) -> Report:
+    """Return the report without the findings that are not certain or not harmful enough to be shown."""
+    return report.with_(projects=tuple(checked.with_(findings=tuple(_kept(checked))) for checked in report.projects))
 
 
-def certain_enough(report: Report) -> Report:
-    """Return the report without the findings that are not certain enough to be shown."""
-    kept = tuple(finding for finding in report.findings if finding.fault.confidence.weight >= LEAST_CONFIDENCE.weight)
-    return report.with_(findings=kept)
+def _kept(checked: Checked) -> Iterator[Finding]:
+    configuration = checked.project.configuration
+    for finding in checked.findings:
+        certain = finding.fault.confidence.weight >= configuration.confidence.weight
+        if certain and finding.severity.weight >= configuration.severity.weight:
+            yield finding
 
 
 def counts(finding: Finding, fail_on: Severity | None) -> bool:
     """Whether a finding fails the gate."""
-    harmful = fail_on is not None and finding.severity.weight >= fail_on.weight
-    return harmful and not finding.refuted and not finding.preview
+    return finding.counted and fail_on is not None and finding.severity.weight >= fail_on.weight
 
 
 def status(report: Report, request: Request) -> Status:
     """Return the exit status of a check-up."""
-    if any(counts(finding, request.configuration.fail_on) for finding in report.findings):
-        return Status.FINDINGS
+    for checked in report.projects:
+        fail_on = checked.project.configuration.fail_on
+        if any(counts(finding, fail_on) for finding in checked.findings):
+            return Status.FINDINGS
     if report.faults or _any_failed(report) or not all_asked_for_was_checked(report, request):
         return Status.NOT_RUN
     return Status.CLEAN

@@ -7,11 +7,11 @@
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ddpdoctor import registry
-from ddpdoctor.checkup import Configuration
+from ddpdoctor.checkup import Configuration, Project
 from ddpdoctor.finding import Fault, Finding, Fix, Severity
 from ddpdoctor.layer import LAYERS, SOURCE
 from ddpdoctor.lines import Lines
@@ -37,60 +37,89 @@ class Ignore(NamedTuple):
         return self.whole_file or place.covers(self.place)
 
 
-def sift(
-    findings: Iterable[Finding],
-    checked: Mapping[str, Collection[str]],
-    configuration: Configuration,
-    lines: Lines,
-    *,
-    whole_project: bool = False,
-) -> tuple[Finding, ...]:
-    """Return the findings that nothing ignores, and a note for every ignore that ignored nothing.
+class Found(NamedTuple):
+    """What was found in one project, and which layers of each of its files (absolute) were checked in full."""
 
-    ``checked`` maps the files that were to be checked (absolute) to the layers that were checked there in full: only
-    their comments are judged, and only where every layer that could have found something was checked.
-    ``whole_project`` says that they are all of the files that the configuration holds for: then what it ignores is
-    judged too, provided that the checks that it ignores were asked (``Configuration.asks``).
+    project: Project
+    findings: tuple[Finding, ...]
+    layers: Mapping[str, Collection[str]]
+
+
+def sift(found: Sequence[Found], lines: Lines) -> list[tuple[Finding, ...]]:
+    """Return for each project the findings that nothing ignores, and a note for every ignore that ignored nothing.
+
+    Only comments in the projects' files are judged, and only where every layer that could have found something was
+    checked. What a configuration ignores is judged where the whole folder that it holds for was checked, provided that
+    the checks that it ignores were asked (``Configuration.asks``).
     """
-    found = tuple(findings)
-    files = dict.fromkeys((*checked, *(finding.fault.place.file for finding in found)))
-    comments = tuple(comment for file in files for comment in comments_in(file, lines))
-    kept: list[Finding] = []
-    used: set[tuple[Ignore | None, str]] = set()  # with no comment: by the configuration
-    for finding in found:
-        matching = [(comment, finding.check) for comment in comments if comment.covers(finding)]
-        used.update(matching)
-        if finding.check in configuration.ignore:
-            used.add((None, finding.check))
-        elif not matching:
-            kept.append(finding)
-    idle = [
-        fault
-        for comment in comments
-        for fault in _faults_of(comment, used, checked.get(comment.place.file), configuration)
-    ]
-    if whole_project and configuration.file is not None:
-        layers = frozenset(LAYERS).intersection(*map(frozenset, checked.values()))
-        idle.extend(
-            _idle(Place(configuration.file, line, end_line=line), name, "in the whole project")
-            for name, line in configuration.ignored_there.items()
-            if (None, name) not in used and _could_be_found_in(name, layers)
+    files = dict.fromkeys(file for each in found for file in _files(each))
+    comments = {file: comments_in(file, lines) for file in files}
+    kept: list[list[Finding]] = []
+    used: set[tuple[Ignore | str | None, str]] = set()  # by a comment, or by the configuration in a file
+    for each in found:
+        configuration = each.project.configuration
+        kept.append([])
+        for finding in each.findings:
+            matching = [comment for comment in comments[finding.fault.place.file] if comment.covers(finding)]
+            used.update((comment, finding.check) for comment in matching)
+            if finding.check in configuration.ignore:
+                used.add((configuration.file, finding.check))
+            elif not matching:
+                kept[-1].append(finding)
+    for each, findings in zip(found, kept, strict=True):
+        idle = (
+            fault
+            for file, layers in each.layers.items()
+            for comment in comments[file]
+            for fault in _faults_of(comment, used, layers, each.project.configuration)
         )
-    notes = [Finding(check=UNUSED, severity=Severity.NOTE, layer=SOURCE, fault=fault) for fault in idle]
-    if not configuration.wants(UNUSED):
-        return tuple(kept)
-    return (*kept, *(note for note in notes if not any(comment.covers(note) for comment in comments)))
+        findings.extend(_notes(idle, each.project.configuration, comments))
+    for sharing in _by_configuration(found):
+        configuration = sharing[0].project.configuration
+        kept[found.index(sharing[0])].extend(_notes(_idle_there(sharing, used), configuration, comments))
+    return [tuple(findings) for findings in kept]
+
+
+def _files(found: Found) -> Iterator[str]:
+    yield from found.layers
+    yield from (finding.fault.place.file for finding in found.findings)
+
+
+def _by_configuration(found: Iterable[Found]) -> Iterable[list[Found]]:
+    sharing: dict[str | None, list[Found]] = {}
+    for each in found:
+        sharing.setdefault(each.project.configuration.file, []).append(each)
+    return sharing.values()
+
+
+def _idle_there(sharing: Sequence[Found], used: Collection[tuple[Ignore | str | None, str]]) -> Iterator[Fault]:
+    """Yield what the configuration that some projects share ignores to no effect."""
+    configuration = sharing[0].project.configuration
+    if configuration.file is None or not all(each.project.whole for each in sharing):
+        return
+    layers = frozenset(LAYERS).intersection(*(layers for each in sharing for layers in each.layers.values()))
+    for name, line in configuration.ignored_there.items():
+        if (configuration.file, name) not in used and _could_be_found_in(name, layers):
+            yield _idle(Place(configuration.file, line, end_line=line), name, "in the whole project")
+
+
+def _notes(
+    idle: Iterable[Fault], configuration: Configuration, comments: Mapping[str, tuple[Ignore, ...]]
+) -> Iterator[Finding]:
+    if configuration.wants(UNUSED):
+        for fault in idle:
+            note = Finding(check=UNUSED, severity=Severity.NOTE, layer=SOURCE, fault=fault)
+            if not any(comment.covers(note) for comment in comments.get(fault.place.file, ())):
+                yield note
 
 
 def _faults_of(
     comment: Ignore,
-    used: Collection[tuple[Ignore | None, str]],
-    layers: Collection[str] | None,
+    used: Collection[tuple[Ignore | str | None, str]],
+    layers: Collection[str],
     configuration: Configuration,
 ) -> Iterator[Fault]:
-    """Yield what is wrong with a comment in a file of which ``layers`` were checked (``None``: not to be checked)."""
-    if layers is None:
-        return
+    """Yield what is wrong with a comment in a file of which ``layers`` were checked."""
     if not comment.names:
         kind = "ignore-file" if comment.whole_file else "ignore"
         yield Fault(
@@ -126,7 +155,7 @@ def _could_be_found_in(name: str, layers: Collection[str]) -> bool:
 
 def comments_in(file: str, lines: Lines) -> tuple[Ignore, ...]:
     """Return the ignore comments of a file."""
-    if "ddpdoctor:" not in lines.text(file):  # telling a comment from a string takes as long as parsing
+    if not lines.mentions(file, b"ddpdoctor:"):  # telling a comment from a string takes as long as parsing
         return ()
     return tuple(
         Ignore(

@@ -18,17 +18,16 @@ class Lines:
         self._contents = dict(contents)
         self._lines: dict[tuple[str, int | None], list[str]] = {}
 
+    def mentions(self, file: str, words: bytes) -> bool:
+        """Whether some words stand in a file. It is not kept: of thousands of files hardly one is looked at again."""
+        content = self._contents.get(file)
+        return words in (_content(file) if content is None else content)
+
     def text(self, file: str) -> str:
         """Return a file's text; empty when it cannot be read. Undecodable bytes are replaced."""
-        content = self._contents.get(file)
-        if content is None:
-            try:
-                with open(file, "rb") as stream:
-                    content = stream.read()
-            except (OSError, ValueError):
-                content = b""
-            self._contents[file] = content
-        return decode(content)[0]
+        if file not in self._contents:
+            self._contents[file] = _content(file)
+        return decode(self._contents[file])[0]
 
     def cells(self, file: str) -> list[int | None]:
         """Return the cells that hold code; ``[None]`` for a file that is no notebook."""
@@ -70,3 +69,11 @@ class Lines:
         except (ValueError, KeyError, TypeError, RecursionError):
             return []
         return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        return b""

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ddpdoctor import config, names, registry, streams, targets
-from ddpdoctor.checkup import Configuration, Request
+from ddpdoctor import config, names, projects, registry, streams, targets
+from ddpdoctor.checkup import Configuration, Project, Request
 from ddpdoctor.status import MisuseError
-from ddpdoctor.targets import STANDARD_INPUT
+from ddpdoctor.targets import STANDARD_INPUT, Chosen
 
 
 def build(
@@ -15,11 +15,10 @@ def build(
 ) -> Request:
     """Return what is asked for; the standard input is read where it is to be checked.
 
-    ``options`` has what the command line said by the option's name (``source_only``, ``run``, ``probe``, ``select``,
-    ``ignore``, ``preview``, ``fail_on``, ``ranks``, ``steps``, ``timeout``; ``None`` or empty where it said nothing)
-    and the script's ``arguments``. Raises MisuseError.
+    ``options`` has what the command line said, by the option's name with ``_`` for ``-`` (``None``, ``False`` or empty
+    where it said nothing), and the script's ``arguments``. Raises MisuseError.
     """
-    chosen = targets.choose(paths, directory)
+    chosen = targets.choose(paths, directory, options["stdin_filename"])
     insisted = "--probe" if options["probe"] else "--run" if options["run"] else None
     if insisted and options["source_only"]:
         raise MisuseError(f"--source-only and {insisted} contradict each other: leave one out")
@@ -27,11 +26,13 @@ def build(
         raise MisuseError(f"{insisted} needs exactly one script, but {chosen.only_read}")
     if options["arguments"] and chosen.only_read:
         raise MisuseError(f"the arguments after -- need exactly one script, but {chosen.only_read}")
-    folders = _folders(paths, directory)
-    configuration = _overridden(config.load(_common(folders, directory), registry.names), options)
-    forbidden = None if configuration.run else "run = false in the configuration: --run runs it all the same"
+    if options["jobs"] is not None and options["jobs"] < 1:
+        raise MisuseError(f"--jobs must be a whole number from 1, not {options['jobs']}")
+    projects = _projects(chosen, directory, options)
+    runs = all(project.configuration.run for project in projects)
+    forbidden = None if runs else "run = false in the configuration: --run runs it all the same"
     return Request(
-        paths=chosen.files,
+        projects=projects,
         directory=directory,
         standard_input=streams.read() if STANDARD_INPUT in paths else None,
         arguments=tuple(options["arguments"]),
@@ -39,37 +40,51 @@ def build(
         run=options["run"],
         probe=options["probe"],
         withheld=chosen.only_read or targets.forbidden_unasked(environment) or forbidden,
-        whole_project=any(_holds(folder, configuration.file) for folder in folders if os.path.isdir(folder)),
-        configuration=configuration,
+        jobs=options["jobs"] or targets.sensible_jobs(len(chosen.files)),
     )
 
 
-def _folders(paths: tuple[str, ...], directory: str) -> list[str]:
-    return [os.path.abspath(os.path.join(directory, path)) for path in paths if path != STANDARD_INPUT]
-
-
-def _common(paths: list[str], directory: str) -> str:
-    """Return the folder whose configuration holds for all paths."""
-    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
-    try:
-        return os.path.commonpath(folders) if folders else directory
-    except ValueError:  # they lie on several drives
-        return directory
+def _projects(chosen: Chosen, directory: str, options: Mapping[str, Any]) -> tuple[Project, ...]:
+    """Return the projects that files belong to, each with its configuration."""
+    by_file: dict[str | None, Configuration] = {}
+    found = []
+    for root, files in projects.by_root(chosen.files, chosen.folders, directory).items():
+        loaded = config.load(root, registry.names)
+        if loaded.file not in by_file:
+            by_file[loaded.file] = _overridden(loaded, options)
+        configuration = by_file[loaded.file]
+        whole = any(_holds(folder, configuration.file) for folder in chosen.folders)
+        found.append(Project(root=root, paths=files, configuration=configuration, whole=whole))
+    return tuple(found)
 
 
 def _holds(folder: str, file: str | None) -> bool:
-    return file is not None and (os.path.dirname(file) + os.sep).startswith(folder.rstrip(os.sep) + os.sep)
+    return file is not None and projects.lies_in(os.path.dirname(file), folder)
 
 
 def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Configuration:
     """Return the configuration with what the command line says put over it."""
-    said: dict[str, Any] = {}
+    said: dict[str, Any] = _chosen_checks(configuration, options)
     for name in ("ranks", "steps", "timeout"):
         if options[name] is not None:
             try:
                 said[name] = config.READERS[name](options[name])
             except ValueError as error:
                 raise MisuseError(f"--{name} must be {error}, not {options[name]}") from None
+    for name in ("severity", "confidence"):
+        if options[name] is not None:
+            said[name] = config.READERS[name](options[name])
+    if options["preview"]:
+        said["preview"] = True
+    if options["fail_on"] is not None:
+        said["fail_on"] = config.severity_to_fail_on(options["fail_on"])
+    said["unasked"] = frozenset() if said.get("preview", configuration.preview) else registry.previews()
+    return configuration.with_(**said)
+
+
+def _chosen_checks(configuration: Configuration, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checks that the command line selects and ignores: what it selects, the configuration cannot ignore."""
+    said: dict[str, Any] = {}
     for name in ("select", "ignore"):
         given = names.split(options[name])
         for check in given:
@@ -85,9 +100,4 @@ def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Con
             raise MisuseError("--select and --ignore leave no check")
     if "ignore" in said:
         said["ignored_there"] = {}
-    if options["preview"]:
-        said["preview"] = True
-    if options["fail_on"] is not None:
-        said["fail_on"] = config.severity_to_fail_on(options["fail_on"])
-    said["unasked"] = frozenset() if said.get("preview", configuration.preview) else registry.previews()
-    return configuration.with_(**said)
+    return said

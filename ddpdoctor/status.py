@@ -13,7 +13,9 @@ class Status(enum.IntEnum):
     INTERRUPTED = 130
 
 
-FAIL_ON = ("error", "warning", "note", "never")
+SEVERITIES = ("error", "warning", "note")
+CONFIDENCES = ("high", "medium", "low")
+FAIL_ON = (*SEVERITIES, "never")
 """What can make the status FINDINGS: findings of at least a severity, or none ever."""
 
 

@@ -40,12 +40,17 @@ def say(line: str, *, after_echo: bool = False) -> None:
 
     ``after_echo`` says that a terminal has just shown the ``^C`` of an interrupt.
     """
+    start = "\n" if after_echo and sys.stderr is not None and sys.stderr.isatty() else ""
+    say_lines(f"{start}ddpdoctor: {' '.join(line.split())}\n")
+
+
+def say_lines(text: str) -> None:
+    """Write to the standard error, if there is one."""
     stream = sys.stderr
     if stream is None:
         return
     try:
-        start = "\n" if after_echo and stream.isatty() else ""
-        stream.write(f"{start}ddpdoctor: {' '.join(line.split())}\n")
+        stream.write(text)
         stream.flush()
     except (OSError, ValueError):
         _silence(2)

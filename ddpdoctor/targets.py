@@ -17,29 +17,37 @@ name does."""
 
 
 class Chosen(NamedTuple):
-    """The files to check (absolute, each once), and why they are only to be read: ``None`` for a single script."""
+    """The files to check, and the folders that were named (absolute, each once).
+
+    ``only_read`` says why the files are only to be read: ``None`` for a single script.
+    """
 
     files: tuple[str, ...]
     only_read: str | None
+    folders: tuple[str, ...] = ()
 
 
-def choose(paths: Iterable[str], directory: str) -> Chosen:
+def choose(paths: Iterable[str], directory: str, stdin_name: str | None = None) -> Chosen:
     """Return the files that paths mean, as seen from a working directory.
 
-    Raises MisuseError for a path that is not there, for a folder without Python, and for ``-`` beside others.
+    ``stdin_name`` is the path that the standard input goes by, ``-`` without one. Raises MisuseError for a path that is
+    not there, for a folder without Python, for ``-`` beside others, and for a name without ``-``.
     """
     given = tuple(paths)
     if STANDARD_INPUT in given:
         if len(set(given)) > 1:
             raise MisuseError("'-' (the standard input) cannot be checked together with other paths")
-        return Chosen((os.path.join(directory, STANDARD_INPUT),), "the standard input is only read")
+        name = os.path.abspath(os.path.join(directory, stdin_name or STANDARD_INPUT))
+        return Chosen((name,), "the standard input is only read")
+    if stdin_name is not None:
+        raise MisuseError("--stdin-filename names what is on the standard input: it needs the path '-'")
     files: dict[str, None] = {}
-    folders = False
+    folders: dict[str, None] = {}
     for path in given:
         full = os.path.abspath(os.path.join(directory, path))
         _expect_reachable(full, path)
         if os.path.isdir(full):
-            folders = True
+            folders[full] = None
             found = tuple(python_files(full))
             if not found:
                 raise MisuseError(f"there is no Python file in the folder '{path}'")
@@ -50,7 +58,7 @@ def choose(paths: Iterable[str], directory: str) -> Chosen:
             files[full] = None
         else:
             raise MisuseError(f"'{path}' is not a file" if os.path.exists(full) else f"there is no file '{path}'")
-    return Chosen(tuple(files), _only_read(tuple(files), folders=folders))
+    return Chosen(tuple(files), _only_read(tuple(files), folders=bool(folders)), tuple(folders))
 
 
 def _expect_reachable(full: str, path: str) -> None:
@@ -95,3 +103,16 @@ def forbidden_unasked(environment: Mapping[str, str]) -> str | None:
     if environment.get("PRE_COMMIT"):
         return "a pre-commit hook only reads: --run runs it all the same"
     return None
+
+
+FILES_A_JOB = 250
+"""Fewer are mostly read in less than a second, which a process that has to be started first hardly shortens."""
+MOST_JOBS = 8
+"""So many processes are started unasked, however many CPUs the machine has: a container may have fewer."""
+
+
+def sensible_jobs(files: int) -> int:
+    """Return how many processes are to read so many files, where nobody said it."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cpus = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cpus, MOST_JOBS, files // FILES_A_JOB))

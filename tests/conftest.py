@@ -14,7 +14,7 @@ import pytest
 import ddpdoctor
 from ddpdoctor import registry
 from ddpdoctor.check import Row
-from ddpdoctor.checkup import OwnFault, Report, Request, Target, Voice
+from ddpdoctor.checkup import Checked, Configuration, OwnFault, Report, Request, Target, Voice
 from ddpdoctor.cli import main
 from ddpdoctor.layer import CHECKED, LAYERS, LayerState
 
@@ -120,13 +120,27 @@ class FakeEngine:
     def request(self) -> Request:
         return self.requests[-1]
 
+    @property
+    def configuration(self) -> Configuration:
+        """That of the only project."""
+        (project,) = self.request.projects
+        return project.configuration
+
     def check(self, request: Request, voice: Voice) -> Report:
         self.requests.append(request)
         self.works(voice)
-        targets = tuple(
-            Target(path=os.path.relpath(path, request.directory), layers=self.layers) for path in request.paths
+        projects = tuple(
+            Checked(
+                project=project,
+                targets=tuple(
+                    Target(path=os.path.relpath(path, request.directory), layers=self.layers) for path in project.paths
+                ),
+                findings=self.findings,
+                whole=dict.fromkeys(project.paths, LAYERS),
+            )
+            for project in request.projects
         )
-        return Report(version="1.2.3", targets=targets, findings=self.findings, faults=self.faults)
+        return Report(version="1.2.3", projects=projects, faults=self.faults)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ddpdoctor import reader
+from ddpdoctor.checkup import Project, Request
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Event
 from ddpdoctor.trace import Predicted
@@ -34,6 +35,12 @@ def read(folder: Path, text: str, head: str = HEAD, name: str = "train.py", **mo
     script.write_text(head + textwrap.dedent(text), encoding="utf-8")
     (program,) = reader.read(str(script), str(folder))
     return program
+
+
+def request_for(path: Path) -> Request:
+    """Return the request that reads one file, seen from its folder."""
+    project = Project(root=str(path.parent), paths=(str(path),))
+    return Request(projects=(project,), directory=str(path.parent), source_only=True)
 
 
 def ranks(event: Event, world: str = "torchrun") -> list[int]:

@@ -108,7 +108,7 @@ def test_findings_and_a_layer_that_failed_are_status_1(ran, engine, script):
 
 
 def test_an_internal_fault_is_named_and_the_rest_reported(ran, engine, script):
-    engine.faults = (OwnFault(part="the check hang", error=KeyError("rank")),)
+    engine.faults = (OwnFault.of(KeyError("rank"), "the check hang"),)
     result = ran("check", "train.py")
     assert result.status == 3
     assert result.err == (
@@ -118,7 +118,7 @@ def test_an_internal_fault_is_named_and_the_rest_reported(ran, engine, script):
 
 
 def test_an_internal_fault_beside_findings_is_status_1(ran, engine, script):
-    engine.faults = (OwnFault(error=ValueError("something broke")),)
+    engine.faults = (OwnFault.of(ValueError("something broke")),)
     engine.findings = (found(script),)
     assert ran("check", "train.py").status == 1
 
@@ -162,7 +162,7 @@ def test_a_single_script_may_be_run_by_default(ran, engine, script):
     request = engine.request
     assert request.paths == (str(script),)
     assert (request.source_only, request.run, request.probe, request.withheld) == (False, False, False, None)
-    configuration = request.configuration
+    configuration = engine.configuration
     assert (configuration.ranks, configuration.steps, configuration.timeout) == (2, 3, 120.0)
     assert configuration.wants("hang")
 
@@ -170,7 +170,7 @@ def test_a_single_script_may_be_run_by_default(ran, engine, script):
 def test_options_reach_the_engine(ran, engine, script, rows):
     options = "--probe --ranks 4 --steps 5 --timeout 7.5 --select hang,missing-set-epoch --ignore hang"
     ran("check", "train.py", *options.split())
-    request, configuration = engine.request, engine.request.configuration
+    request, configuration = engine.request, engine.configuration
     assert request.probe
     assert (configuration.ranks, configuration.steps, configuration.timeout) == (4, 5, 7.5)
     assert [name for name in ("hang", "missing-set-epoch", "shuffle-with-sampler") if configuration.wants(name)] == [

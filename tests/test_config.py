@@ -125,7 +125,7 @@ def test_the_command_line_has_the_last_word(ran, engine, script, rows):
         '[tool.ddpdoctor]\nignore = ["hang"]\nselect = ["hang"]\nranks = 4\nfail-on = "never"\ntimeout = 5\n'
     )
     ran("check", script, "--ranks", "3", "--ignore", "missing-set-epoch", "--fail-on", "note")
-    configuration = engine.request.configuration
+    configuration = engine.configuration
     assert (configuration.ranks, configuration.timeout, configuration.fail_on) == (3, 5.0, Severity.NOTE)
     assert (configuration.select, configuration.ignore) == ({"hang"}, {"missing-set-epoch"})
     assert configuration.ignored_there == {}
@@ -134,7 +134,7 @@ def test_the_command_line_has_the_last_word(ran, engine, script, rows):
 def test_a_check_that_the_command_line_selects_is_not_ignored_by_the_file(ran, engine, script, rows):
     script.parent.joinpath("pyproject.toml").write_text('[tool.ddpdoctor]\nignore = ["hang", "missing-set-epoch"]\n')
     ran("check", script, "--select", "hang")
-    configuration = engine.request.configuration
+    configuration = engine.configuration
     assert (configuration.select, configuration.ignore) == ({"hang"}, {"missing-set-epoch"})
     assert configuration.wants("hang")
     assert configuration.ignored_there == {}
@@ -148,26 +148,36 @@ def test_run_false_keeps_a_script_from_being_run_unasked(ran, engine, script):
     assert engine.request.probe
 
 
-def test_paths_in_several_folders_share_the_configuration_above_them(ran, engine, project, script):
+def test_each_file_has_the_configuration_that_is_nearest_to_it(ran, engine, project, script):
     other = project / "other" / "train.py"
     other.parent.mkdir()
     other.write_text("")
-    script.parent.joinpath("pyproject.toml").write_text("[tool.ddpdoctor]\nranks = 7\n")
     (project / "pyproject.toml").write_text("[tool.ddpdoctor]\nranks = 5\n")
+    script.parent.joinpath("pyproject.toml").write_text("[tool.ddpdoctor]\nranks = 7\n")
     ran("check", script, other)
-    assert engine.request.configuration.ranks == 5
+    assert [(item.root, item.paths, item.configuration.ranks) for item in engine.request.projects] == [
+        (str(script.parent), (str(script),), 7),
+        (str(project), (str(other),), 5),
+    ]
+    ran("check", ".", "--ranks", "3")
+    assert [item.configuration.ranks for item in engine.request.projects] == [3, 3]
+
+
+def test_a_project_without_a_table_has_the_configuration_above_it(ran, engine, project, script):
+    (project / "pyproject.toml").write_text("[tool.ddpdoctor]\nranks = 5\n")
+    (script.parent / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     ran("check", script)
-    assert engine.request.configuration.ranks == 7
+    assert (engine.request.projects[0].root, engine.configuration.ranks) == (str(script.parent), 5)
 
 
 def test_the_project_is_whole_when_the_folder_of_its_configuration_is_named(ran, engine, project, script):
     (project / "pyproject.toml").write_text("[tool.ddpdoctor]\n")
     ran("check", ".")
-    assert engine.request.whole_project
+    assert engine.request.projects[0].whole
     ran("check", "src")
-    assert not engine.request.whole_project
+    assert not engine.request.projects[0].whole
     ran("check", script)
-    assert not engine.request.whole_project
+    assert not engine.request.projects[0].whole
 
 
 def test_a_wrong_configuration_is_wrong_usage(ran, engine, project, script, rows):

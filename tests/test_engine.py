@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor import engine, reader, registry
-from ddpdoctor.checkup import Report, Request, Voice
+from ddpdoctor.checkup import Project, Report, Request, Voice
 from ddpdoctor.finding import Severity, State
 
 SHUFFLES = """\
@@ -85,8 +85,8 @@ def check(tmp_path: Path):
     def checked(texts: dict[str, str], **how: bool) -> Report:
         for name, text in texts.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
-        paths = tuple(str(tmp_path / name) for name in texts)
-        return engine.check(Request(paths=paths, directory=str(tmp_path), **how), Voice())
+        project = Project(root=str(tmp_path), paths=tuple(str(tmp_path / name) for name in texts))
+        return engine.check(Request(projects=(project,), directory=str(tmp_path), **how), Voice())
 
     return checked
 
@@ -110,7 +110,7 @@ def test_a_file_that_breaks_the_reader_does_not_take_the_others_along(check, mon
     assert odd.layers["source"].reason.startswith("a fault of ddpdoctor's own: odd.py: IndexError: list index out")
     assert train.layers["source"].state == "checked"
     assert "shuffle-with-sampler" in {finding.check for finding in report.findings}
-    assert [fault.part for fault in report.faults] == ["odd.py"]
+    assert [fault.text.partition(" (")[0] for fault in report.faults] == ["odd.py: IndexError: list index out of range"]
 
 
 def test_a_check_that_breaks_does_not_take_the_others_along(check, monkeypatch):
@@ -126,8 +126,8 @@ def test_a_check_that_breaks_does_not_take_the_others_along(check, monkeypatch):
     monkeypatch.setattr(registry, "load", one_is_broken)
     report = check({"train.py": SHUFFLES}, source_only=True)
     assert "shuffle-with-sampler" in {finding.check for finding in report.findings}
-    assert [(fault.part, type(fault.error)) for fault in report.faults] == [
-        ("the check process-group-not-destroyed", KeyError)
+    assert [fault.text.partition(" (")[0] for fault in report.faults] == [
+        "the check process-group-not-destroyed: KeyError: 'sampler'"
     ]
 
 

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from reading import request_for
 
 from ddpdoctor import engine, registry
-from ddpdoctor.checkup import Request, Voice
+from ddpdoctor.checkup import Voice
 from ddpdoctor.finding import Finding, Severity
 
 FOLDER = Path(registry.folder())
@@ -38,8 +39,7 @@ def allowed(path: Path) -> set[str]:
 
 
 def findings_in(path: Path, source_name: Path | None = None) -> tuple[Finding, ...]:
-    request = Request(paths=(str(source_name or path),), directory=str(path.parent), source_only=True)
-    report = engine.check(request, Voice())
+    report = engine.check(request_for(source_name or path).with_(directory=str(path.parent)), Voice())
     assert report.faults == ()
     return report.findings
 

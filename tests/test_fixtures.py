@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from reading import request_for
 
 from ddpdoctor import engine, registry
-from ddpdoctor.checkup import Request, Voice
+from ddpdoctor.checkup import Voice
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 MARK = re.compile(r"# <- ([a-z-]+)$")
@@ -37,7 +38,7 @@ def marks(path: Path) -> list[tuple[int, str]]:
 
 
 def read_only(path: Path) -> list[tuple[int, str]]:
-    report = engine.check(Request(paths=(str(path),), directory=str(path.parent), source_only=True), Voice())
+    report = engine.check(request_for(path), Voice())
     assert report.faults == ()
     return [(finding.fault.place.line, finding.check) for finding in report.findings]
 
@@ -71,7 +72,7 @@ def test_ten_planted_faults_of_ten_kinds_are_found():
 
 @pytest.mark.parametrize("path", PASTED, ids=name_of)
 def test_the_damage_of_a_web_page_is_named(path):
-    (found,) = engine.check(Request(paths=(str(path),), directory=str(path.parent), source_only=True), Voice()).findings
+    (found,) = engine.check(request_for(path), Voice()).findings
     assert found.check == "syntax-error"
     assert re.search(r"\((.+)\)$", found.fault.message), "the likely cause is not named"
 

@@ -7,9 +7,9 @@ import pytest
 
 from ddpdoctor import registry
 from ddpdoctor.check import Check
-from ddpdoctor.checkup import Configuration
+from ddpdoctor.checkup import Configuration, Project
 from ddpdoctor.finding import Fault, Finding, Severity, refuted
-from ddpdoctor.ignores import comments_in, sift
+from ddpdoctor.ignores import Found, comments_in, sift
 from ddpdoctor.lines import Lines
 from ddpdoctor.place import Place
 
@@ -48,8 +48,18 @@ class Checked:
             check=check, severity=Severity.ERROR, layer="source", fault=Fault(place=place, message="m"), **more
         )
 
-    def sift(self, *findings: Finding, layers=ALL, configuration=None, **more) -> list[tuple[str, int, str]]:
-        kept = sift(findings, {str(self.file): layers}, configuration or Configuration(), Lines(), **more)
+    def kept(self, *findings: Finding, layers=ALL, configuration=None, whole=False) -> tuple[Finding, ...]:
+        project = Project(
+            root=str(self.file.parent),
+            paths=(str(self.file),),
+            configuration=configuration or Configuration(),
+            whole=whole,
+        )
+        (kept,) = sift([Found(project, findings, {str(self.file): layers})], Lines())
+        return kept
+
+    def sift(self, *findings: Finding, **more) -> list[tuple[str, int, str]]:
+        kept = self.kept(*findings, **more)
         return [(finding.check, finding.fault.place.line, finding.fault.message) for finding in kept]
 
 
@@ -128,7 +138,7 @@ def test_in_a_notebook_a_comment_holds_for_its_cell(checked, project):
         fault = Fault(place=Place(str(book.file), 2, 1, 2, 4, cell), message="m")
         return Finding(check="hang", severity=Severity.ERROR, layer="source", fault=fault)
 
-    kept = sift((finding(1), finding(2)), {str(book.file): ALL}, Configuration(), Lines())
+    kept = book.kept(finding(1), finding(2))
     assert [each.fault.place.cell for each in kept] == [2]
 
 
@@ -137,7 +147,7 @@ def test_in_a_notebook_a_comment_holds_for_its_cell(checked, project):
 
 def test_an_unused_ignore_is_a_note_at_the_comment(checked):
     script = checked("a = 1  # ddpdoctor: ignore[hang, shuffle-with-sampler]\n")
-    (note,) = sift((script.finding("hang", 1),), {str(script.file): ALL}, Configuration(), Lines())
+    (note,) = script.kept(script.finding("hang", 1))
     assert (note.check, note.severity, note.layer) == ("unused-ignore", Severity.NOTE, "source")
     assert note.fault.message == "'shuffle-with-sampler' finds nothing on this line: ignoring it has no effect"
     assert note.fault.place == Place(str(script.file), 1, 8, 1, 55)
@@ -200,7 +210,7 @@ def test_an_unknown_name_is_reported_with_the_nearest(checked):
 )
 def test_a_comment_that_names_no_check_ignores_nothing_and_is_reported(checked, comment, fix):
     script = checked(f"a = 1  # ddpdoctor: {comment}\n")
-    kept = sift((script.finding("hang", 1),), {str(script.file): ALL}, Configuration(), Lines())
+    kept = script.kept(script.finding("hang", 1))
     assert [(each.check, each.fault.message) for each in kept] == [
         ("hang", "m"),
         ("unused-ignore", "this comment names no check, so it ignores nothing"),
@@ -232,12 +242,12 @@ def configured(project: Path) -> Configuration:
 
 def test_the_configuration_ignores(checked, configured):
     script = checked("a = 1\n")
-    assert script.sift(script.finding("shuffle-with-sampler", 1), configuration=configured, whole_project=True) == []
+    assert script.sift(script.finding("shuffle-with-sampler", 1), configuration=configured, whole=True) == []
 
 
 def test_a_configured_ignore_that_ignores_nothing_in_the_whole_project_is_reported(checked, configured):
     script = checked("a = 1\n")
-    ((check, line, message),) = script.sift(configuration=configured, whole_project=True, layers={"source"})
+    ((check, line, message),) = script.sift(configuration=configured, whole=True, layers={"source"})
     assert (check, line) == ("unused-ignore", 2)
     assert message == "'shuffle-with-sampler' finds nothing in the whole project: ignoring it has no effect"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.checkup import Report, Request, Target
+from ddpdoctor.checkup import Checked, Project, Report, Request, Target
 from ddpdoctor.finding import Fault, Finding, Fix, Label, Severity, confirmed, not_reached, refuted
 from ddpdoctor.layer import CHECKED, LayerState
 from ddpdoctor.place import Place
@@ -122,16 +122,24 @@ def report(project: Path) -> Report:
         fault=Fault(place=Place(str(train), 5), message="no path destroys this process group"),
         verdict=not_reached("the run was stopped before its end"),
     )
-    return Report(
-        version="1.2.3",
-        targets=(Target(path="train.py", layers={"source": CHECKED, "model": RUN, "probe": NOT_ASKED}),),
-        findings=(sampler, deadlock, strides, epoch, destroy),
-    )
+    layers = {"source": CHECKED, "model": RUN, "probe": NOT_ASKED}
+    return alone(Target(path="train.py", layers=layers), findings=(sampler, deadlock, strides, epoch, destroy))
+
+
+def alone(*targets: Target, findings: tuple[Finding, ...] = ()) -> Report:
+    """Return the report of one project, whose folder is the working directory."""
+    project = Project(root=os.getcwd(), paths=tuple(os.path.abspath(target.path) for target in targets))
+    return Report(version="1.2.3", projects=(Checked(project=project, targets=targets, findings=findings),))
+
+
+def having(report: Report, findings: tuple[Finding, ...]) -> Report:
+    (checked,) = report.projects
+    return report.with_(projects=(checked.with_(findings=findings),))
 
 
 def shown(report: Report, form: str = "text", style: Style = Style(), directory: str | None = None, **more) -> str:  # noqa: B008
     directory = directory or os.getcwd()
-    request = Request(paths=(os.path.join(directory, "train.py"),), directory=directory, **more)
+    request = Request(projects=(), directory=directory, **more)
     return render(report, request, form, style, {})
 
 
@@ -155,14 +163,14 @@ def test_colour_changes_nothing_but_the_colour(report, stored):
 
 def test_the_source_alone_as_stored(report, stored):
     findings = tuple(finding.with_(verdict=None) for finding in report.findings if finding.layer == "source")
-    stored("report.source-only.text", shown(report.with_(findings=findings), source_only=True))
+    stored("report.source-only.text", shown(having(report, findings), source_only=True))
 
 
 def test_the_json_has_the_keys_of_the_schema_in_their_order(report):
     document = json.loads(shown(report, "json"))
-    assert list(document) == ["schema", "version", "targets", "findings", "summary"]
+    assert list(document) == ["schema", "version", "projects", "targets", "findings", "summary"]
     assert document["schema"] == 1
-    assert list(document["targets"][0]) == ["path", "layers"]
+    assert list(document["targets"][0]) == ["path", "project", "layers"]
     assert list(document["targets"][0]["layers"]) == ["source", "model", "probe"]
     assert document["targets"][0]["layers"]["source"] == {"state": "checked"}
     assert document["targets"][0]["layers"]["probe"] == {"state": "not-run", "reason": NOT_ASKED.reason}
@@ -176,15 +184,16 @@ def test_the_json_has_the_keys_of_the_schema_in_their_order(report):
     assert list(document["findings"][1]["fix"]) == ["safe", "description"]
     assert document["summary"] == {
         "error": 2, "warning": 1, "note": 1, "confirmed": 3, "refuted": 1, "not_reached": 1, "preview": 0,
+        "known": 0,
     }  # fmt: skip
     assert list(document["summary"]) == [
-        "error", "warning", "note", "confirmed", "refuted", "not_reached", "preview",
+        "error", "warning", "note", "confirmed", "refuted", "not_reached", "preview", "known",
     ]  # fmt: skip
 
 
 def test_what_a_run_did_not_judge_has_no_verdict_and_no_fix(report):
     finding = report.findings[4].with_(verdict=None)
-    document = json.loads(shown(report.with_(findings=(finding,)), "json"))
+    document = json.loads(shown(having(report, (finding,)), "json"))
     assert document["findings"][0]["verdict"] is None
     assert document["findings"][0]["fix"] is None
 
@@ -219,7 +228,7 @@ def moved(report: Report, lines: int) -> Report:
         place = finding.fault.place
         at = place._replace(line=place.line + lines, end_line=(place.end_line or place.line) + lines)
         findings.append(finding.with_(fault=finding.fault.with_(place=at)))
-    return report.with_(findings=tuple(findings))
+    return having(report, tuple(findings))
 
 
 def test_a_fingerprint_outlives_edits_above_and_indentation(report, project):
@@ -232,9 +241,9 @@ def test_a_fingerprint_outlives_edits_above_and_indentation(report, project):
 
 
 def test_a_fingerprint_changes_with_its_line_its_file_and_its_check(report, project):
-    sampler = report.with_(findings=report.findings[:1])
+    sampler = having(report, report.findings[:1])
     before = fingerprints(sampler)["shuffle-with-sampler"]
-    other_check = sampler.with_(findings=(sampler.findings[0].with_(check="unsharded-loader"),))
+    other_check = having(sampler, (sampler.findings[0].with_(check="unsharded-loader"),))
     after = {before, fingerprints(other_check)["unsharded-loader"]}
     (project / "train.py").write_text(TRAIN.replace("batch_size=32", "batch_size=64"))
     after.add(fingerprints(sampler)["shuffle-with-sampler"])
@@ -253,7 +262,7 @@ def test_equal_lines_are_told_apart_by_their_number(report, project):
         )
         for line in (1, 2, 3)
     )
-    found = json.loads(shown(report.with_(findings=findings), "json"))["findings"]
+    found = json.loads(shown(having(report, findings), "json"))["findings"]
     assert len({each["fingerprint"] for each in found}) == 3
 
 
@@ -261,11 +270,11 @@ def test_evidence_is_as_short_as_its_reader_needs(report, project):
     fault = Fault(place=Place(str(project / "train.py"), 1), message="m")
     verdict = confirmed("it was seen", others={}, exception="x" * 5000, ranks=(0,), layers={"1": 8})
     finding = Finding(check="rank-failure", severity=Severity.ERROR, layer="probe", fault=fault, verdict=verdict)
-    text = shown(report.with_(findings=(finding,)))
+    text = shown(having(report, (finding,)))
     assert "others" not in text
     assert "rank 1" not in text, "a layer of that name is no rank"
     assert max(map(len, text.splitlines())) < 400
-    evidence = json.loads(shown(report.with_(findings=(finding,)), "json"))["findings"][0]["verdict"]["evidence"]
+    evidence = json.loads(shown(having(report, (finding,)), "json"))["findings"][0]["verdict"]["evidence"]
     assert (evidence["others"], len(evidence["exception"])) == ({}, 5000)
 
 
@@ -275,7 +284,7 @@ def test_evidence_is_as_short_as_its_reader_needs(report, project):
 def test_workflow_commands_are_escaped(report, project):
     fault = Fault(place=Place(str(project / "a,b:c.py"), 1), message="50 % of ranks: a, b\nand c")
     finding = Finding(check="hang", severity=Severity.WARNING, layer="probe", fault=fault)
-    first = shown(report.with_(findings=(finding,)), "github").splitlines()[0]
+    first = shown(having(report, (finding,)), "github").splitlines()[0]
     assert first == (
         "::warning title=hang,file=a%2Cb%3Ac.py,line=1,endLine=1,col=1,endColumn=2::50 %25 of ranks: a, b and c"
     )
@@ -283,12 +292,12 @@ def test_workflow_commands_are_escaped(report, project):
 
 def test_what_a_layer_could_not_do_is_one_plain_line(report):
     state = LayerState(state="not-run", reason="100% full", details=("contained", "redirected"))
-    text = shown(report.with_(targets=(Target(path="train.py", layers={"model": state}),)), "github")
+    text = shown(alone(Target(path="train.py", layers={"model": state}), findings=report.findings), "github")
     assert text.splitlines()[-1] == "model: not-run (train.py): 100% full; contained; redirected"
 
 
 def test_annotations_stand_in_the_repositorys_files(report, project):
-    request = Request(paths=(), directory=str(project))
+    request = Request(projects=(), directory=str(project))
     text = render(report, request, "github", Style(), {"GITHUB_WORKSPACE": str(project.parent)})
     assert f"file={project.name}/train.py,line=5" in text
     elsewhere = render(report, request, "github", Style(), {"GITHUB_WORKSPACE": "/somewhere/else"})
@@ -308,7 +317,7 @@ def one(project: Path, code: str, place: tuple[int, int, int, int], message: str
     (project / "train.py").write_bytes(code.encode())
     fault = Fault(place=Place(str(project / "train.py"), *place), message=message, **more)
     finding = Finding(check="hang", severity=Severity.ERROR, layer="probe", fault=fault)
-    return Report(version="1", targets=(Target(path="train.py", layers={"source": CHECKED}),), findings=(finding,))
+    return alone(Target(path="train.py", layers={"source": CHECKED}), findings=(finding,))
 
 
 def code(text: str) -> list[str]:
@@ -367,7 +376,7 @@ def test_files_that_a_layer_treated_alike_share_a_row(project):
 
     failed = LayerState(state="failed", reason="it broke off")
     targets = (target("a.py", NOT_ASKED), target("b.py", NOT_ASKED), target("c.py", failed))
-    text = shown(Report(version="1", targets=targets, findings=()))
+    text = shown(alone(*targets))
     assert [line.split()[:4] for line in text.splitlines()[4:]] == [
         ["source", "checked", "3", "files"],
         ["model", "not-run", "2", "files"],
@@ -378,14 +387,14 @@ def test_files_that_a_layer_treated_alike_share_a_row(project):
 def test_what_a_run_was_like_is_said_of_the_first_layer_it_served(project):
     probe = RUN.with_(state="failed", reason="it took too long")
     layers = {"source": CHECKED, "model": RUN, "probe": probe}
-    text = shown(Report(version="1", targets=(Target(path="a.py", layers=layers),), findings=()))
+    text = shown(alone(Target(path="a.py", layers=layers)))
     assert text.count("redirected") == 1
     assert text.splitlines()[-2:] == ["probe    failed   it took too long", "                  the same run as model"]
 
 
 def test_a_source_that_was_not_read_is_said_without_a_table(project):
     layers = {"source": LayerState(state="failed", reason="it cannot be read")}
-    report = Report(version="1", targets=(Target(path="a.py", layers=layers),), findings=())
+    report = alone(Target(path="a.py", layers=layers))
     assert shown(report, source_only=True) == (
         "source: failed (a.py): it cannot be read\nNo findings in 1 file (source only).\n"
     )

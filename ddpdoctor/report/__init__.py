@@ -21,12 +21,13 @@ def render(report: "Report", request: "Request", form: str, style: "Style", envi
         from ddpdoctor.report import github
 
         paths = Paths(github.root(request.directory, environment))
-        return github.render(report, prepare(report.findings, paths, lines))
-    shown = prepare(report.findings, Paths(request.directory), lines)
+        return github.render(report, prepare(report.findings, paths, lines), paths)
+    paths = Paths(request.directory)
+    shown = prepare(report.findings, paths, lines)
     if form == "json":
         from ddpdoctor.report import json
 
-        return json.render(report, shown)
+        return json.render(report, shown, paths)
     from ddpdoctor.report import text
 
-    return text.render(report, shown, style, source_only=request.source_only)
+    return text.render(report, shown, paths, style, source_only=request.source_only)

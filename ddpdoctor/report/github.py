@@ -8,10 +8,11 @@ import os
 from collections.abc import Iterator, Mapping
 
 from ddpdoctor.checkup import Report
+from ddpdoctor.paths import Paths
 from ddpdoctor.report.code import position
 from ddpdoctor.report.layers import shortcomings
 from ddpdoctor.report.shown import Shown
-from ddpdoctor.report.summary import sentence
+from ddpdoctor.report.summary import project_sentences, sentence
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -24,16 +25,17 @@ def root(directory: str, environment: Mapping[str, str]) -> str:
     )
 
 
-def render(report: Report, findings: tuple[Shown, ...]) -> str:
+def render(report: Report, findings: tuple[Shown, ...], paths: Paths) -> str:
     """Return one command a finding (a refuted one is only counted), then the summary and the layers left out."""
-    return "".join(f"{line}\n" for line in _lines(report, findings))
+    return "".join(f"{line}\n" for line in _lines(report, findings, paths))
 
 
-def _lines(report: Report, findings: tuple[Shown, ...]) -> Iterator[str]:
+def _lines(report: Report, findings: tuple[Shown, ...], paths: Paths) -> Iterator[str]:
     for shown in findings:
         if not shown.refuted:
             yield _command(shown)
-    yield sentence(findings, len(report.targets))
+    yield from project_sentences(report, paths)
+    yield sentence(report)
     yield from shortcomings(report)
 
 

@@ -4,23 +4,29 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ddpdoctor.checkup import Report, Target
+from ddpdoctor.checkup import Checked, Report, Target
 from ddpdoctor.layer import LAYERS, LayerState
+from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
 from ddpdoctor.report.shown import Shown
-from ddpdoctor.report.summary import count
+from ddpdoctor.report.summary import totals, totals_of
 
 SCHEMA = 1
 
 
-def render(report: Report, findings: tuple[Shown, ...]) -> str:
-    """Return the report as one JSON document, in ASCII; every target and every finding is a line of its own."""
+def render(report: Report, findings: tuple[Shown, ...], paths: Paths) -> str:
+    """Return the report as one JSON document, in ASCII; projects, targets and findings are a line each."""
     parts = {
         "schema": json.dumps(SCHEMA),
         "version": json.dumps(report.version),
-        "targets": _lines(_target(target) for target in report.targets),
+        "projects": _lines(_project(checked, paths) for checked in report.projects),
+        "targets": _lines(
+            _target(target, paths.shown(checked.project.root))
+            for checked in report.projects
+            for target in checked.targets
+        ),
         "findings": _lines(_finding(each) for each in findings),
-        "summary": json.dumps(_fields(count(findings))),
+        "summary": json.dumps(_fields(totals(report))),
     }
     return "{" + ",\n ".join(f"{json.dumps(name)}: {text}" for name, text in parts.items()) + "}\n"
 
@@ -33,9 +39,20 @@ def _lines(items: Iterable[dict[str, Any]]) -> str:
     return "[" + ",".join(f"\n  {json.dumps(item)}" for item in items) + "]"
 
 
-def _target(target: Target) -> dict[str, Any]:
+def _project(checked: Checked, paths: Paths) -> dict[str, Any]:
+    file = checked.project.configuration.file
+    return {
+        "path": paths.shown(checked.project.root),
+        "configuration": file and paths.shown(file),
+        "files": len(checked.targets),
+        "summary": _fields(totals_of(checked)),
+    }
+
+
+def _target(target: Target, project: str) -> dict[str, Any]:
     return {
         "path": target.path,
+        "project": project,
         "layers": {name: _layer(target.layers[name]) for name in LAYERS if name in target.layers},
     }
 

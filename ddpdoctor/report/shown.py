@@ -59,11 +59,6 @@ class Shown(Record):
         """Whether the run showed the opposite."""
         return self.outcome is not None and self.outcome.state == "refuted"
 
-    @property
-    def counted(self) -> bool:
-        """Whether it is one of the errors, warnings and notes that a report counts and a gate asks for."""
-        return not self.refuted and not self.preview
-
 
 def prepare(findings: Iterable[Finding], paths: Paths, lines: Lines) -> tuple[Shown, ...]:
     """Return the findings by file and place, each ready to be shown."""

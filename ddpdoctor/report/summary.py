@@ -1,14 +1,16 @@
 """How many findings of which kind there are, as numbers and in words."""
 
-from collections.abc import Iterable
-
+from ddpdoctor.checkup import Checked, Report
+from ddpdoctor.finding import Finding
+from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
-from ddpdoctor.report.shown import Shown
+from ddpdoctor.report.words import printable
 
 
-class Counts(Record):
-    """Findings by severity, without those that do not count: the refuted, those of preview checks; and by what a run
-    said of them.
+class Totals(Record):
+    """Findings by severity (without the refuted ones and those of preview checks), and by what a run said of them.
+
+    ``known`` are those that the baseline names; they are not counted as anything else.
     """
 
     error: int
@@ -18,27 +20,50 @@ class Counts(Record):
     refuted: int
     not_reached: int
     preview: int
+    known: int
 
 
-def count(findings: Iterable[Shown]) -> Counts:
-    """Return how many findings there are of each kind."""
-    all_of_them = tuple(findings)
-    states = [shown.outcome.state for shown in all_of_them if shown.outcome is not None]
-    severities = [shown.severity for shown in all_of_them if shown.counted]
-    return Counts(
+def totals(report: Report) -> Totals:
+    """Return how many findings there are of each kind; what several projects have in common counts once."""
+    return _totals(report.findings, sum(checked.known for checked in report.projects))
+
+
+def totals_of(checked: Checked) -> Totals:
+    """Return how many findings of each kind there are in one project."""
+    return _totals(checked.findings, checked.known)
+
+
+def _totals(findings: tuple[Finding, ...], known: int) -> Totals:
+    states = [finding.verdict.state.value for finding in findings if finding.verdict is not None]
+    severities = [finding.severity.value for finding in findings if finding.counted]
+    return Totals(
         error=severities.count("error"),
         warning=severities.count("warning"),
         note=severities.count("note"),
         confirmed=states.count("confirmed"),
         refuted=states.count("refuted"),
         not_reached=states.count("not-reached"),
-        preview=sum(shown.preview and not shown.refuted for shown in all_of_them),
+        preview=sum(finding.preview and not finding.refuted for finding in findings),
+        known=known,
     )
 
 
-def sentence(findings: tuple[Shown, ...], files: int) -> str:
+def sentence(report: Report) -> str:
     """Return the summary in one line."""
-    counts = count(findings)
+    return f"{_clause(totals(report), len(report.targets))}."
+
+
+def project_sentences(report: Report, paths: Paths) -> list[str]:
+    """Return a line for each project, where there are several."""
+    if len(report.projects) == 1:
+        return []
+    return [
+        f"{printable(paths.shown(checked.project.root))}: {_clause(totals_of(checked), len(checked.targets))}."
+        for checked in report.projects
+    ]
+
+
+def _clause(counts: Totals, files: int) -> str:
     kinds = [
         plural(number, kind)
         for number, kind in ((counts.error, "error"), (counts.warning, "warning"), (counts.note, "note"))
@@ -47,6 +72,8 @@ def sentence(findings: tuple[Shown, ...], files: int) -> str:
     line = f"{join(kinds) or 'No findings'} in {plural(files, 'file')}"
     if counts.preview:
         line += f"; {plural(counts.preview, 'preview finding')} (not counted)"
+    if counts.known:
+        line += f"; {counts.known} in the baseline (not counted)"
     states = [
         f"{number} {state}"
         for number, state in (
@@ -56,7 +83,7 @@ def sentence(findings: tuple[Shown, ...], files: int) -> str:
         )
         if number
     ]
-    return f"{line}; the run: {', '.join(states)}." if states else f"{line}."
+    return f"{line}; the run: {', '.join(states)}" if states else line
 
 
 def plural(number: int, noun: str) -> str:

@@ -4,21 +4,25 @@ from collections.abc import Iterator
 
 from ddpdoctor.checkup import Report
 from ddpdoctor.layer import SOURCE
+from ddpdoctor.paths import Paths
 from ddpdoctor.report.code import INDENT, code_of, position
 from ddpdoctor.report.evidence import readable
 from ddpdoctor.report.layers import shortcomings, summary_table
 from ddpdoctor.report.shown import Outcome, Shown
-from ddpdoctor.report.summary import sentence
+from ddpdoctor.report.summary import project_sentences, sentence
 from ddpdoctor.report.words import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Style, columns, printable
 
 COLOURS = {"error": (BOLD, RED), "warning": (BOLD, YELLOW), "note": (BOLD, CYAN)}
 STATES = {"confirmed": (BOLD,), "refuted": (DIM,), "not-reached": (DIM,)}
 
 
-def render(report: Report, findings: tuple[Shown, ...], style: Style, *, source_only: bool) -> str:
+def render(report: Report, findings: tuple[Shown, ...], paths: Paths, style: Style, *, source_only: bool) -> str:
     """Return the report as text; the table of the layers is left out when only the source was to be read."""
     parts = ["".join(f"{line}\n" for line in _finding(shown, style)) for shown in findings]
-    summary = sentence(findings, len(report.targets))
+    by_project = project_sentences(report, paths)
+    if by_project:
+        parts.append("".join(f"{line}\n" for text in by_project for line in style.wrapped(text, rest=2)))
+    summary = sentence(report)
     if source_only:
         parts.append(
             "".join(f"{line}\n" for line in (*shortcomings(report, [SOURCE]), f"{summary[:-1]} (source only)."))

@@ -1,0 +1,96 @@
+"""What a run says of the findings of the source, and what only the run shows."""
+
+from collections.abc import Iterable, Mapping
+
+from ddpdoctor import registry
+from ddpdoctor.asking import as_finding, broken, guarded
+from ddpdoctor.check import Check
+from ddpdoctor.checkup import Configuration, OwnFault
+from ddpdoctor.events import Event
+from ddpdoctor.finding import Fault, Finding, State, not_reached
+from ddpdoctor.layer import MODEL, PROBE, LayerState
+from ddpdoctor.trace import Observed
+
+
+def judged(
+    predicted: list[Finding],
+    observed: Observed | None,
+    layers: Mapping[str, LayerState],
+    configuration: Configuration,
+    faults: list[OwnFault],
+) -> list[Finding]:
+    """Return the findings with the verdicts of a run, and those that it alone shows.
+
+    Without an observed trace (the run failed) no finding was reached.
+    """
+    if observed is None:
+        return [finding.with_(verdict=not_reached(_not_run_reason(layers))) for finding in predicted]
+    known = [_with_verdict(finding, observed, layers, faults) for finding in predicted]
+    explained = [event for finding in known for event in _explained_by(finding)]
+    for consequence in (False, True):
+        trace = observed.without(explained)
+        for check_ in _observing(trace, configuration, consequence=consequence):
+            if check_.observe is None:
+                continue
+            for fault in guarded(check_, check_.observe, trace, faults):
+                if not _known_already(check_, fault, known):
+                    known.append(as_finding(check_, fault, MODEL if MODEL in check_.layers else PROBE))
+                    explained += _explained_by(known[-1])
+    return known
+
+
+def _observing(trace: Observed, configuration: Configuration, *, consequence: bool) -> list[Check]:
+    found = {
+        check_.name: check_
+        for layer in sorted(trace.layers)
+        for check_ in registry.triggered(trace.kinds, layer, configuration.asks)
+    }
+    return [check_ for check_ in found.values() if check_.consequence is consequence]
+
+
+def _with_verdict(
+    finding: Finding, observed: Observed, layers: Mapping[str, LayerState], faults: list[OwnFault]
+) -> Finding:
+    check_ = registry.load(finding.check)
+    serving = [layer for layer in check_.layers if layer in observed.layers]
+    if check_.judge is None:
+        return finding.with_(verdict=not_reached("this is decided from the source: the run was not asked about it"))
+    if not serving:
+        return finding.with_(verdict=not_reached(_missing_layer(check_, layers)))
+    try:
+        return finding.with_(verdict=check_.judge(finding.fault, observed))
+    except Exception as error:  # a check that breaks must not take the others along
+        faults.append(broken(check_, error))
+        return finding.with_(verdict=not_reached("the check failed while it judged the run"))
+
+
+def _missing_layer(check_: Check, layers: Mapping[str, LayerState]) -> str:
+    needed = PROBE if PROBE in check_.layers else MODEL
+    reason = layers[needed].reason
+    return f"the {needed} layer was not run" if reason is None else f"the {needed} layer was not run: {reason}"
+
+
+def _not_run_reason(layers: Mapping[str, LayerState]) -> str:
+    reasons = [state.reason for state in layers.values() if state.state != "checked" and state.reason is not None]
+    return (
+        reasons[-1]
+        if len(reasons) == 1
+        else next((reason for reason in reasons if "not given" not in reason), "not run")
+    )
+
+
+def _explained_by(finding: Finding) -> tuple[Event, ...]:
+    verdict = finding.verdict
+    return verdict.explains if verdict is not None and verdict.state is State.CONFIRMED else ()
+
+
+def _known_already(check_: Check, fault: Fault, findings: Iterable[Finding]) -> bool:
+    """Whether a fault that the run shows was found before: at the same place, or on the same object."""
+    for finding in findings:
+        if finding.check != check_.name or finding.refuted:
+            continue
+        no_less = finding.severity.weight >= (fault.severity or check_.severity).weight
+        same_subject = finding.fault.subject in (None, fault.subject)
+        if finding.fault.place.covers(fault.place) and same_subject and no_less:
+            return True
+    return False
