@@ -1,6 +1,6 @@
 """What several checks ask of the traces: which loaders train, who reaches an event, what a group does, who ended."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ddpdoctor.condition import Condition, as_formula, compatible
 from ddpdoctor.events import (
@@ -8,11 +8,13 @@ from ddpdoctor.events import (
     Backward,
     Collective,
     Ended,
+    EnvSet,
     Event,
     FileUsed,
     FrameworkOwns,
     GroupInit,
     LoaderBuilt,
+    ModelHandedOver,
     ModelWrapped,
     ProcessStarted,
     SamplerBuilt,
@@ -41,6 +43,19 @@ def is_distributed(trace: Predicted) -> bool:
 def replicas(trace: Predicted) -> tuple[ModelWrapped, ...]:
     """Return the wraps that put a replica of the model on every rank."""
     return tuple(event for event in trace.of(ModelWrapped) if event.how != DATA_PARALLEL)
+
+
+def hands_its_model_over(trace: Predicted) -> bool:
+    """Whether a framework gets a model that it puts a replica of on every rank."""
+    return bool(trace.of(ModelHandedOver))
+
+
+def one_device_each(trace: Predicted, process: str) -> bool:
+    """Whether each rank sees one device only, so that the current one is right, and every file's ``cuda:0`` its own."""
+    return any(
+        event.name == "CUDA_VISIBLE_DEVICES" and "rank" in event.value.taint and event.process in (process, MAIN)
+        for event in trace.of(EnvSet)
+    )
 
 
 def training_backwards(trace: Predicted) -> dict[Ref, Backward]:
@@ -180,6 +195,27 @@ def _made_up_of(whole: frozenset[Member], parts: set[frozenset[Member]]) -> bool
         return True
     one = next(iter(whole))
     return any(_made_up_of(whole - part, parts) for part in parts if one in part and part <= whole)
+
+
+def guarded_by_rank(events: Sequence[Event], event: Event) -> bool:
+    """Whether a test on the rank stands before an event: on this visit of the line, or on one in another process.
+
+    A script that can be started in several ways guards what one rank does for the way that is documented.
+    """
+    visits = (
+        one for one in events if one.place == event.place and for_some_ranks_only(one) and not lets_several_in(one)
+    )
+    return any(one is event or one.process != event.process or one.stack == event.stack for one in visits)
+
+
+def lets_several_in(event: Event) -> bool:
+    """Whether several ranks of one node certainly pass the test before an event, in a world in which not all do."""
+    formula = as_formula(event.when)
+    for world in WORLDS.values():
+        nodes = [member.node for member in world if holds_for(formula, member)]
+        if len(set(nodes)) < len(nodes) < len(world):
+            return True
+    return False
 
 
 def leave_ranks_out(events: Iterable[Event]) -> bool:

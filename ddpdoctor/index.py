@@ -60,6 +60,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="load-without-map-location",
+        summary="a checkpoint is loaded onto one GPU by every rank",
+        severity="warning",
+        layers=("source",),
+        triggers=("FileUsed",),
+        preview=False,
+    ),
+    Row(
         name="local-rank-argument",
         summary="--local_rank is parsed: torchrun does not pass it",
         severity="error",
@@ -68,11 +76,27 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="log-on-every-rank",
+        summary="every rank starts the experiment tracker",
+        severity="note",
+        layers=("source",),
+        triggers=("TrackerStarted",),
+        preview=False,
+    ),
+    Row(
         name="missing-set-epoch",
         summary="a shuffling DistributedSampler is never told the epoch: the same order every epoch",
         severity="error",
         layers=("source", "probe"),
         triggers=("SamplerBuilt",),
+        preview=False,
+    ),
+    Row(
+        name="module-prefix",
+        summary="a DDP wrapper's state is loaded into a plain model: no name fits",
+        severity="warning",
+        layers=("source",),
+        triggers=("StateLoaded",),
         preview=False,
     ),
     Row(

@@ -8,12 +8,11 @@ from ddpdoctor.events import (
     Collective,
     DeviceSelected,
     DeviceUsed,
-    EnvSet,
     Event,
     GroupInit,
     ModelWrapped,
 )
-from ddpdoctor.facts import owned, uses_nccl, uses_nccl_alone
+from ddpdoctor.facts import one_device_each, owned, uses_nccl, uses_nccl_alone
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Value, is_none
@@ -43,19 +42,11 @@ def device_is_left_to_chance(trace: Predicted) -> Iterator[Fault]:
         return
     for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
         inits = [event for event in trace.of(GroupInit) if event.process == process and uses_nccl(event)]
-        if not inits or _one_device_each(trace, process):
+        if not inits or one_device_each(trace, process):
             continue
         fault = _first_fault(trace, inits)
         if fault is not None:
             yield fault
-
-
-def _one_device_each(trace: Predicted, process: str) -> bool:
-    """Whether each rank sees one device only, so that the current one is right."""
-    return any(
-        event.name == "CUDA_VISIBLE_DEVICES" and "rank" in event.value.taint and event.process in (process, "main")
-        for event in trace.of(EnvSet)
-    )
 
 
 def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:

@@ -4,15 +4,22 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, as_formula
+from ddpdoctor.condition import Atom
 from ddpdoctor.events import FileUsed, GroupInit
-from ddpdoctor.facts import finished, for_some_ranks_only, in_group, is_cache, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import (
+    finished,
+    for_some_ranks_only,
+    guarded_by_rank,
+    in_group,
+    is_cache,
+    is_rank_process,
+    owned,
+    runs_distributed,
+)
 from ddpdoctor.finding import Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.truth import holds_for
 from ddpdoctor.value import Value
-from ddpdoctor.world import WORLDS
 
 
 def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
@@ -21,7 +28,7 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
         return
     saves = [event for event in trace.of(FileUsed) if event.op == "save"]
     for event in saves:
-        if "rank" in event.path.taint or _is_guarded(saves, event):
+        if "rank" in event.path.taint or guarded_by_rank(saves, event):
             continue
         if (
             is_cache(trace, event)
@@ -51,27 +58,6 @@ def _name(path: Value) -> str:
 INNER = re.compile(r"\{[^{}]*[^\w.\[\]'\"{}][^{}]*\}")
 """A part of a name that is more than a variable, an attribute or an item."""
 MADE_UP = re.compile(r"@\d|\bline \d")
-
-
-def _is_guarded(saves: list[FileUsed], event: FileUsed) -> bool:
-    """Whether a test on the rank stands before a save: on this visit of the line, or on one in another process.
-
-    A script that can be started in several ways guards its save for the way that is documented.
-    """
-    visits = (
-        one for one in saves if one.place == event.place and for_some_ranks_only(one) and not _lets_several_in(one)
-    )
-    return any(one is event or one.process != event.process or one.stack == event.stack for one in visits)
-
-
-def _lets_several_in(event: FileUsed) -> bool:
-    """Whether several ranks of one node certainly pass the test before a save, in a world in which not all do."""
-    formula = as_formula(event.when)
-    for world in WORLDS.values():
-        nodes = [member.node for member in world if holds_for(formula, member)]
-        if len(set(nodes)) < len(nodes) < len(world):
-            return True
-    return False
 
 
 def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:

@@ -11,7 +11,7 @@ from ddpdoctor.events.base import MAIN, Event, Loop, Within
 from ddpdoctor.events.collectives import MEETING, Blocked, Collective
 from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet, LoaderBuilt, SamplerBuilt, Seeded
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
-from ddpdoctor.events.files import FileUsed
+from ddpdoctor.events.files import FileUsed, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, ScalerBuilt, Unscaled
 from ddpdoctor.events.model import GradientsChanged, ModelHandedOver, ModelWrapped, Norm, SyncBatchNormConverted
 from ddpdoctor.events.processes import (
@@ -28,6 +28,7 @@ from ddpdoctor.events.processes import (
     ProcessJoined,
     ProcessStarted,
 )
+from ddpdoctor.events.tracking import TrackerStarted
 from ddpdoctor.events.training import Backward, Forward, GradientsSeen, OptimizerStep, ParameterSeen
 
 __all__ = [
@@ -71,8 +72,11 @@ __all__ = [
     "SamplerBuilt",
     "ScalerBuilt",
     "Seeded",
+    "State",
+    "StateLoaded",
     "Substituted",
     "SyncBatchNormConverted",
+    "TrackerStarted",
     "Trial",
     "Unfollowed",
     "Unparsed",

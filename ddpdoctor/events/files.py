@@ -1,16 +1,54 @@
-"""Files."""
+"""Files, and the states of models and optimisers that go into them and come out of them."""
 
+from typing import NamedTuple
+
+from ddpdoctor.condition import Condition
 from ddpdoctor.events.base import Event
-from ddpdoctor.value import Value
+from ddpdoctor.value import NONE, Ref, Value
+
+
+class State(NamedTuple):
+    """A model's or optimiser's ``state_dict()`` in what is saved: under which ``keys`` of the dictionary, and when.
+
+    ``prefixed``: it is a DDP wrapper's, each of whose keys begins with ``module.``; ``module``: it is a model's at all.
+    """
+
+    keys: tuple[str, ...]
+    of: Ref
+    prefixed: bool
+    module: bool
+    when: Condition
 
 
 class FileUsed(Event):
     """P O: a file is used; ``op`` is ``save`` (a checkpoint), ``write`` (anything else), ``load``, ``download`` or
     ``remove``, ``by`` the call.
 
-    P: ``path`` may be a symbol; its taint says whether it depends on the rank.
+    P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved;
+    ``map_location`` is where ``torch.load`` is told to put tensors.
     """
 
     op: str
     path: Value
     by: str
+    states: tuple[State, ...] = ()
+    map_location: Value = NONE
+
+
+class StateLoaded(Event):
+    """P: a model or an optimiser (``into``) takes over a state.
+
+    ``read`` are the loads of the file that it comes from, by their ``order``, and ``keys`` the items that lead to it,
+    ``None`` where it is made of them, or something may have changed the names in it;
+    ``direct`` is the state itself where it never was in a file. ``prefixed`` is whether ``into`` is a DDP wrapper,
+    ``module`` whether it is a model, and ``strict`` whether keys that do not fit are refused. A model that was stored
+    whole is loaded into nothing: ``into`` is then ``None``.
+    """
+
+    into: Value
+    read: tuple[int, ...] = ()
+    keys: tuple[str, ...] | None = None
+    direct: State | None = None
+    prefixed: bool = False
+    module: bool = False
+    strict: bool = True

@@ -4,14 +4,17 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.condition import together
+from ddpdoctor.events import StateLoaded
 from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Known, Opaque, Table, Truth
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Super
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.stored import Content, loads_in
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.value import NONE
 from ddpdoctor.world import Expression
 
 
@@ -116,6 +119,16 @@ def _of_opaque(walk: Walk, value: Opaque, name: str, node: ast.AST) -> Abstract:
     return read(cell, walk.path) if cell is not None else _unset(value, name)
 
 
+def _of_content(walk: Walk, value: Content, name: str, node: ast.AST) -> Abstract:
+    """Read an attribute of what a file held; one that only models have says that it was a model."""
+    if name in OF_MODELS:
+        walk.emit(StateLoaded, node, into=NONE, read=loads_in(value))
+    return _of_opaque(walk, value, name, node)
+
+
+OF_MODELS = frozenset({"eval", "train", "parameters", "named_parameters", "modules", "state_dict", "load_state_dict"})
+
+
 def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
     """Read the attribute of every option that can have it: ``None`` and other constants cannot."""
     found = []
@@ -169,6 +182,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Super: _of_super,  # type: ignore[dict-item]
     Made: _of_made,  # type: ignore[dict-item]
     Opaque: _of_opaque,  # type: ignore[dict-item]
+    Content: _of_content,  # type: ignore[dict-item]
     Choice: _of_choice,  # type: ignore[dict-item]
     External: _of_external,  # type: ignore[dict-item]
     Package: _of_package,  # type: ignore[dict-item]

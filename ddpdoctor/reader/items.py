@@ -15,6 +15,7 @@ from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.stored import Content, may_be_changed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -68,6 +69,8 @@ def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
         tags |= {"shard"}
     name = known(key)
     label = f"{text(holder)}[{text(key)}]"
+    if isinstance(holder, Content) and isinstance(name, str):
+        return holder.item(name, label, tags)
     return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
 
 
@@ -160,10 +163,13 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
     ):
         walk.call_with(Bound(method, holder), key, value, node=node)
     elif isinstance(holder, (Object, Made, Opaque)) and isinstance(key, Known):
+        may_be_changed(holder)
         name = key.value if isinstance(holder, Object) and isinstance(key.value, str) else ("item", text(key))
         if walk.path and name not in holder.attributes and not isinstance(holder, Object):
             write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
         write(holder.attributes, name, walk.path, value)
+    else:
+        may_be_changed(holder)
 
 
 def _set_listed(walk: Walk, holder: Items, key: Abstract, value: Abstract) -> None:

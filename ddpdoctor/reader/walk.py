@@ -17,6 +17,7 @@ from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Module, Project
 from ddpdoctor.reader.source import SourceFault
 from ddpdoctor.reader.start_method import default_start_method
+from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.syntax import Syntax
 from ddpdoctor.value import Ref
 from ddpdoctor.world import Expression
@@ -247,6 +248,9 @@ class Walk:
 
     def unfollowed(self, call: str, given: Iterable[Abstract], node: ast.AST) -> None:
         """Record that a call which is not followed got objects that matter."""
+        given = tuple(given)
+        for value in given:
+            may_be_changed(value)
         refs = dict.fromkeys(ref for value in given for ref in objects_that_matter(value))
         if refs:
             self.emit(Unfollowed, node, call=call, objects=tuple(refs))

@@ -14,6 +14,7 @@ from ddpdoctor.reader import environment
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.library import (
     builtin,
+    checkpoints,
     configuration,
     containers,
     data,
@@ -28,6 +29,7 @@ from ddpdoctor.reader.library import (
     modules,
     processes,
     scaling,
+    trackers,
     training,
     wrapping,
 )
@@ -52,8 +54,10 @@ SUBJECTS: tuple[Any, ...] = (
     scaling,
     training,
     files,
+    checkpoints,
     processes,
     frameworks,
+    trackers,
     entries,
 )
 

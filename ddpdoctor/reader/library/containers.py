@@ -11,6 +11,7 @@ from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
+from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -62,6 +63,7 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
 
 def _update(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, Table):
+        may_be_changed(call.receiver or NONE)
         return None
     for value in call.args:
         update_table(walk, call.receiver, value)
@@ -87,6 +89,7 @@ def _pop(walk: Walk, call: Call) -> Abstract | None:
         if cell is not None:
             return read(cell, walk.path)
         return call.args[1] if len(call.args) > 1 else Opaque(f"{text(table)}.pop()")
+    may_be_changed(table or NONE)
     return None
 
 

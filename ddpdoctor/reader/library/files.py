@@ -1,8 +1,9 @@
 """Files: checkpoints saved and loaded, and downloads."""
 
 import ast
+from typing import Any
 
-from ddpdoctor.events import FileUsed
+from ddpdoctor.events import Event, FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.lowering import lower
@@ -13,15 +14,9 @@ from ddpdoctor.reader.walk import Call, Walk
 IN_MEMORY = ("io.BytesIO", "io.StringIO", "tempfile.")
 
 
-def _save(walk: Walk, call: Call) -> Abstract:
-    target = call.argument("f", 1)
-    if target is not None:
-        _used(walk, "save", target, call)
-    return NONE
-
-
-def _used(walk: Walk, op: str, target: Abstract, call: Call) -> None:
-    before = walk.path
+def use_file(walk: Walk, op: str, target: Abstract, call: Call, **fields: Any) -> list[Event]:
+    """Record that a file is used; return the events, one for each name that it can have."""
+    before, used = walk.path, []
     for when, option in options(target):
         here = walk.assuming_also(when)
         if here is None or (isinstance(option, Made) and option.path.startswith(IN_MEMORY)):
@@ -29,8 +24,9 @@ def _used(walk: Walk, op: str, target: Abstract, call: Call) -> None:
         walk.path = here
         path = option.args[0] if isinstance(option, Made) and option.path == "builtins.open" and option.args else option
         if not _is_null(path):
-            walk.emit(FileUsed, call.node, op=op, path=lower(_placed(walk, path)), by=call.path)
+            used.append(walk.emit(FileUsed, call.node, op=op, path=lower(_placed(walk, path)), by=call.path, **fields))
         walk.path = before
+    return used
 
 
 def _is_null(path: Abstract) -> bool:
@@ -56,17 +52,9 @@ def _is_absolute(path: Abstract) -> bool:
     return not isinstance(path, Known) or str(path.value).startswith("/")
 
 
-def _part_of(source: Abstract) -> frozenset[str]:
+def part_of(source: Abstract) -> frozenset[str]:
     """Return the mark of a rank's own part of the data, for what is read from a file of the rank's own."""
     return frozenset({"shard"}) if source.tags & {"rank", "shard"} else frozenset()
-
-
-def _load(walk: Walk, call: Call) -> Abstract:
-    source = call.argument("f", 0)
-    if source is None:
-        return Opaque("checkpoint", frozenset({"checkpoint"}))
-    _used(walk, "load", source, call)
-    return Opaque("checkpoint", frozenset({"checkpoint"}) | _part_of(source))
 
 
 def _download(walk: Walk, call: Call) -> Abstract | None:
@@ -102,7 +90,7 @@ def _save_pretrained(walk: Walk, call: Call) -> Abstract | None:
     before, here = walk.path, walk.assuming(True if main is None else truth_of(walk, main, call.node))
     if here is not None:
         walk.path = here
-        _used(walk, "save", call.args[0], call)
+        use_file(walk, "save", call.args[0], call)
         walk.path = before
     return NONE
 
@@ -130,7 +118,7 @@ def _tensor_save(walk: Walk, call: Call) -> Abstract:
     if len(call.args) > position:
         content = call.args[1 - position] if len(call.args) > 1 else NONE
         checkpoint = "checkpoint" in content.tags or _holds_state(content)
-        _used(walk, "save" if checkpoint else "write", call.args[position], call)
+        use_file(walk, "save" if checkpoint else "write", call.args[position], call)
     return NONE
 
 
@@ -155,8 +143,8 @@ def _tensor_load(walk: Walk, call: Call) -> Abstract | None:
     """``np.load(path)``, ``pickle.load(file)``: what comes of it flows from nothing else."""
     if not call.args:
         return None
-    _used(walk, "load", call.args[0], call)
-    return Opaque(f"{call.path} in {walk.line(call.node)}", _part_of(call.args[0]))
+    use_file(walk, "load", call.args[0], call)
+    return Opaque(f"{call.path} in {walk.line(call.node)}", part_of(call.args[0]))
 
 
 def _exists(walk: Walk, call: Call) -> Abstract | None:
@@ -183,9 +171,6 @@ FUNCTIONS = {
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
     "os.path.isdir": _exists,
-    "torch.save": _save,
-    "torch.load": _load,
-    "torch.jit.save": _save,
     "torch.hub.load": _download,
     "torch.hub.load_state_dict_from_url": _download,
     "torch.hub.download_url_to_file": _download,
