@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from ddpdoctor.condition import AllOf, Atom, Condition, Formula, as_formula
+from ddpdoctor.condition import AllOf, Atom, Condition, Formula, as_formula, compatible
 from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
 
 
@@ -63,3 +63,15 @@ def divides_ranks(condition: Condition) -> str | None:
         if left_out and len(left_out) < len(world):
             return name
     return None
+
+
+def one_rank_meets(first: Condition, second: Condition) -> bool:
+    """Whether one rank of some launch world can meet both of two conditions."""
+    if not compatible(first, second):
+        return False
+    both = as_formula(first), as_formula(second)
+    return any(
+        all(holds_for(formula, member) is not False for formula in both)
+        for world in WORLDS.values()
+        for member in world
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import EnvRead, GroupInit, OptionDefined, ProcessStarted
+from ddpdoctor.events import EnvRead, FrameworkOwns, GroupInit, OptionDefined, ProcessStarted
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Fault, Fix, Severity
 from ddpdoctor.trace import Predicted
@@ -13,7 +13,7 @@ SPELLINGS = frozenset({"--local_rank", "--local-rank"})
 
 def launcher_argument_is_parsed(trace: Predicted) -> Iterator[Fault]:
     """Find the option, and tell whether the environment variable that replaced it is read as well."""
-    if not is_distributed(trace) or _ranks_are_started_here(trace):
+    if not is_distributed(trace) or _ranks_are_started_here(trace) or _is_for_deepspeed(trace):
         return
     reads = any(event.name == "LOCAL_RANK" for event in trace.of(EnvRead))
     for event in trace.of(OptionDefined):
@@ -43,6 +43,11 @@ def _ranks_are_started_here(trace: Predicted) -> bool:
     children = {started.child for started in trace.of(ProcessStarted)}
     inits = trace.of(GroupInit)
     return bool(inits) and all(init.process in children for init in inits)
+
+
+def _is_for_deepspeed(trace: Predicted) -> bool:
+    """Whether DeepSpeed is used: its launcher passes ``--local_rank`` to this day (deepspeed/launcher/launch.py)."""
+    return any(event.name.startswith("deepspeed.") for event in trace.of(FrameworkOwns))
 
 
 CHECK = Check(

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import together
+from ddpdoctor.condition import Condition, together
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute
@@ -14,6 +14,10 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.truth import one_rank_meets
+
+MAX_YIELDS = 3
+"""At how many yields of one context manager the body is run."""
 
 
 def run_with(walk: Walk, node: "ast.With | ast.AsyncWith", frame: Frame) -> None:
@@ -78,15 +82,18 @@ def _external_block(walk: Walk, manager: Abstract, node: ast.expr) -> tuple[str,
 
 
 def _enter_generator(walk: Walk, manager: Generator, node: ast.expr, body: Callable[[Abstract], None]) -> None:
-    """Run a generator with the body of the ``with`` at its yield: what follows the yield follows the body."""
+    """Run a generator with the body of the ``with`` at its yield: what follows the yield follows the body.
+
+    It yields once in a run. Where it can at several places, each on another path, the body runs at each.
+    """
     file, stack, frames, outer = walk.file, walk.stack, walk.frames, walk.within
-    entered, ended = False, walk.path
+    entered: list[Condition] = []
+    ended: list[Condition] = []
 
     def deliver(value: Abstract) -> Abstract:
-        nonlocal entered, ended
-        if entered:
+        if len(entered) == MAX_YIELDS or any(one_rank_meets(path, walk.path) for path in entered):
             return NONE
-        entered = True
+        entered.append(walk.path)
         saved = walk.file, walk.stack, walk.frames
         protecting = tuple(block for block in walk.within if block not in outer)
         before, path = walk.within, walk.path
@@ -94,13 +101,14 @@ def _enter_generator(walk: Walk, manager: Generator, node: ast.expr, body: Calla
         walk.within = (*outer, *protecting)
         body(value)
         walk.file, walk.stack, walk.frames = saved
-        ended = walk.path
+        ended.append(walk.path)
         walk.within, walk.path = before, path
         walk.dead = False  # a return in the body still runs what follows the yield
         return NONE
 
     run_body(walk, manager.function, manager.call, deliver)
-    walk.path = together(ended, walk.path) or ended
+    if len(ended) == 1:
+        walk.path = together(ended[0], walk.path) or ended[0]
     if not entered:
         body(Opaque(f"entered {manager.function.name}()", manager.tags))
 
