@@ -28,6 +28,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="global-rank-as-device",
+        summary="the global rank is taken as the number of a GPU: wrong on every node but the first",
+        severity="error",
+        layers=("source",),
+        triggers=("DeviceSelected", "DeviceUsed"),
+        preview=False,
+    ),
+    Row(
         name="grad-stride-mismatch",
         summary="gradient strides differ from the bucket's: nominal (no cost) or real (a copy a step)",
         severity="note",

@@ -9,7 +9,8 @@ from ddpdoctor.world import Expression
 
 Taint = frozenset[str]
 """What a value was touched by: ``rank`` (anything that differs because the rank does), ``data`` (batches, losses,
-clocks: rank-local), ``shard`` (a part of the data chosen by rank), ``configuration`` and ``world``."""
+clocks: rank-local), ``shard`` (a part of the data chosen by rank), ``configuration``, ``world``, and ``guessed``: only
+its name says that it is a rank."""
 
 CLEAN: Taint = frozenset()
 

@@ -3,8 +3,10 @@
 import pytest
 from reading import only, ranks, read
 
-from ddpdoctor.events import Collective, FileUsed, GroupDestroyed, GroupInit
+from ddpdoctor.events import Collective, DeviceSelected, FileUsed, GroupDestroyed, GroupInit
 from ddpdoctor.facts import for_some_ranks_only
+from ddpdoctor.value import Symbol
+from ddpdoctor.world import WORLDS, evaluate
 
 
 def barrier_under(folder, test, setup="", head=None):
@@ -280,3 +282,29 @@ def test_an_option_called_rank_is_that_of_a_process_only_where_it_can_be(tmp_pat
     )
     event = barrier_under(tmp_path, "args.rank == 2", f"{setup}{rest}\n")
     assert for_some_ranks_only(event) is expected
+
+
+@pytest.mark.parametrize(
+    ("index", "guessed"),
+    [
+        ("int(os.environ['RANK'])", False),
+        ("dist.get_rank()", False),
+        ("node_rank * gpus + int(os.environ['LOCAL_RANK'])", False),
+        ("rank", True),
+        ("first_gpu + torch.distributed.get_node_local_rank()", True),
+    ],
+)
+def test_a_rank_that_only_its_name_makes_one_is_a_guess(tmp_path, index, guessed):
+    program = read(tmp_path, f"def train(rank, node_rank, gpus, first_gpu):\n    torch.cuda.set_device({index})\n")
+    assert ("guessed" in only(program.of(DeviceSelected)).index.taint) is guessed
+
+
+def test_a_node_times_its_processes_plus_the_index_is_the_global_rank(tmp_path):
+    program = read(
+        tmp_path,
+        "def train(node_rank, gpus, local_rank):\n    dist.init_process_group(rank=node_rank * gpus + local_rank)\n",
+    )
+    rank = only(program.of(GroupInit)).group_rank
+    assert isinstance(rank, Symbol)
+    assert rank.expression is not None
+    assert [evaluate(rank.expression, member) for member in WORLDS["torchrun"]] == [0, 1, 2, 3]

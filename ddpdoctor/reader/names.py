@@ -34,7 +34,7 @@ def hinted(name: str, tags: Tags, *, origin: str = "other", label: str | None = 
     leaf = RANK_NAMES.get(name.lower())
     if leaf is None or any(word in (label or "").lower() for word in LOW_RANK):
         return Opaque(label or name, tags, origin=origin)
-    touched = tags | {"rank"} if leaf != "world_size" else tags | {"world"}
+    touched = tags | ({"rank", "guessed"} if leaf != "world_size" else {"world", "guessed"})
     return Opaque(label or name, touched, origin="rank", expression=Expression(leaf))
 
 

@@ -56,11 +56,17 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
             return joined([left, right] if isinstance(op, ast.Add) else [left, Known("/"), right])
         return Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
     sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
+    tags = left.tags | right.tags
+    expression = _combined(sign, number(left), number(right))
+    if expression is not None and sign == "+" and None in (number(left), number(right)):
+        tags |= {"guessed"}
+    elif expression is not None and sign == "*" and Expression("node") in expression.operands:
+        tags -= {"guessed"}  # what is multiplied is a node's number, as its name says
     return Opaque(
         f"{text(left)} {sign} {text(right)}",
-        left.tags | right.tags,
+        tags,
         origin="configuration" if _is_option(left) or _is_option(right) else "other",
-        expression=_combined(sign, number(left), number(right)),
+        expression=expression,
     )
 
 
@@ -92,7 +98,8 @@ def _combined(sign: str, left: Expression | None, right: Expression | None) -> E
     """Return the expression of an operation on rank numbers.
 
     Where one side is unknown (a number of processes from the configuration), arithmetic on ranks still means what it
-    always means: ``rank % n`` is the rank on the node, ``rank // n`` the node, ``node * n + local_rank`` the rank.
+    always means: ``rank % n`` is the rank on the node, ``rank // n`` the node, ``node * n`` the ranks before that node,
+    and something ``+ local_rank`` the rank.
     """
     if left is not None and right is not None:
         if not (_leaves(left) | _leaves(right)) - {"constant"}:
@@ -105,6 +112,8 @@ def _combined(sign: str, left: Expression | None, right: Expression | None) -> E
         return Expression("local_rank")
     if sign == "//" and here & {"rank"}:
         return Expression("node")
+    if sign == "*" and Expression("node") in (left, right):
+        return Expression("*", (Expression("node"), Expression("local_world_size")))
     if sign == "+" and (here | there) & {"rank", "local_rank"}:
         return Expression("rank")
     return None
