@@ -65,7 +65,7 @@ class Request(Record):
     script. ``run`` and ``probe`` insist on their layers (a probe includes the model layer); without them and without
     ``source_only`` the model layer runs where it can, unless ``withheld`` says in one line why it must not (several
     files were named, for instance). ``jobs`` is how many processes read at once. ``baseline`` is the file that names
-    the findings that are known (absolute).
+    the findings that are known (absolute), and ``write_baseline`` asks for it to be written.
     """
 
     projects: tuple[Project, ...]
@@ -78,6 +78,7 @@ class Request(Record):
     withheld: str | None = None
     jobs: int = 1
     baseline: str | None = None
+    write_baseline: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

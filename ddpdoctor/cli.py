@@ -13,7 +13,8 @@ from ddpdoctor.report import FORMATS
 from ddpdoctor.status import CONFIDENCES, FAIL_ON, SEVERITIES, MisuseError, Status
 
 if TYPE_CHECKING:
-    from ddpdoctor.checkup import OwnFault
+    from ddpdoctor.baseline import Baseline
+    from ddpdoctor.checkup import OwnFault, Report, Request
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -106,6 +107,8 @@ def commands() -> None:
 @click.option("--preview", is_flag=True, help="Also the checks that are too new to fail a gate.")
 @click.option("--severity", type=click.Choice(SEVERITIES), help="Show nothing less harmful; note by default.")
 @click.option("--confidence", type=click.Choice(CONFIDENCES), help="Show nothing less certain; medium by default.")
+@click.option("--baseline", metavar="FILE", help="The findings that are known: they are neither shown nor counted.")
+@click.option("--write-baseline", is_flag=True, help="Write what is found to the baseline, as known from now on.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="What makes the exit status 1; warning by default.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str | None, **options: Any) -> Status:
@@ -122,7 +125,9 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     from ddpdoctor.request import build
 
     if output is not None:
-        streams.expect_writable(output)
+        streams.expect_writable(output, "--output")
+    if options["write_baseline"] and options["baseline"]:
+        streams.expect_writable(options["baseline"], "--baseline")
     request = build(paths or (".",), {**options, "arguments": ctx.meta["arguments"]}, _directory(), os.environ)
     if output is not None and os.path.realpath(output) in map(os.path.realpath, request.paths):
         raise MisuseError(f"--output: '{output}' is what is to be checked")
@@ -131,13 +136,19 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], form: str, output: str 
     from ddpdoctor.progress import Spoken
     from ddpdoctor.report.words import style_of
 
+    known = baseline_of(request)
     voice = Spoken(sys.stderr)
     try:
-        found = gate.shown(engine.check(request, voice))
+        found = engine.check(request, voice)
     finally:
         voice.clear()
     for fault in found.faults:
         say_own_fault(fault)
+    try:
+        found = gate.shown(found if known is None else without_known(known, found, request))
+    except streams.OutputError as error:
+        streams.say(str(error))
+        return Status.NOT_RUN
     status = gate.status(found, request)
     try:
         style = style_of(None if output else sys.stdout, os.environ)
@@ -167,6 +178,32 @@ def list_checks() -> None:
     from ddpdoctor.report.words import style_of
 
     streams.write(catalogue.render(registry.rows(), style_of(sys.stdout, os.environ)))
+
+
+def baseline_of(request: "Request") -> "Baseline | None":
+    """Return the baseline that was named: an empty one, where it is yet to be written."""
+    if request.baseline is None:
+        return None
+    from ddpdoctor import baseline
+
+    if request.write_baseline and not os.path.exists(request.baseline):
+        return baseline.Baseline(request.baseline)
+    return baseline.load(request.baseline)
+
+
+def without_known(known: "Baseline", found: "Report", request: "Request") -> "Report":
+    """Return the report without what the baseline names, which is written first when that was asked for.
+
+    Raises OutputError.
+    """
+    from ddpdoctor import baseline
+    from ddpdoctor.lines import Lines
+
+    lines = Lines(request.contents())
+    if request.write_baseline:
+        streams.deliver(baseline.text_of(known, found, lines), known.file)
+        known = baseline.load(known.file)
+    return baseline.apply(known, found, lines)
 
 
 def _raised_by_click(error: Exception) -> bool:

@@ -1,8 +1,6 @@
 """What a report means for a gate: which findings are shown, and the exit status."""
 
-from collections.abc import Iterator
-
-from ddpdoctor.checkup import Checked, Report, Request
+from ddpdoctor.checkup import Checked, Configuration, Report, Request
 from ddpdoctor.finding import Finding, Severity
 from ddpdoctor.layer import MODEL, PROBE, SOURCE
 from ddpdoctor.status import Status
@@ -10,15 +8,18 @@ from ddpdoctor.status import Status
 
 def shown(report: Report) -> Report:
     """Return the report without the findings that are not certain or not harmful enough to be shown."""
-    return report.with_(projects=tuple(checked.with_(findings=tuple(_kept(checked))) for checked in report.projects))
+    return report.with_(projects=tuple(map(_kept, report.projects)))
 
 
-def _kept(checked: Checked) -> Iterator[Finding]:
+def _kept(checked: Checked) -> Checked:
     configuration = checked.project.configuration
-    for finding in checked.findings:
-        certain = finding.fault.confidence.weight >= configuration.confidence.weight
-        if certain and finding.severity.weight >= configuration.severity.weight:
-            yield finding
+    return checked.with_(findings=tuple(finding for finding in checked.findings if is_shown(finding, configuration)))
+
+
+def is_shown(finding: Finding, configuration: Configuration) -> bool:
+    """Whether a finding is certain and harmful enough to be shown."""
+    certain = finding.fault.confidence.weight >= configuration.confidence.weight
+    return certain and finding.severity.weight >= configuration.severity.weight
 
 
 def counts(finding: Finding, fail_on: Severity | None) -> bool:

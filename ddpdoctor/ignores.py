@@ -99,7 +99,7 @@ def _idle_there(sharing: Sequence[Found], used: Collection[tuple[Ignore | str | 
         return
     layers = frozenset(LAYERS).intersection(*(layers for each in sharing for layers in each.layers.values()))
     for name, line in configuration.ignored_there.items():
-        if (configuration.file, name) not in used and _could_be_found_in(name, layers):
+        if (configuration.file, name) not in used and could_be_found_in(name, layers):
             yield _idle(Place(configuration.file, line, end_line=line), name, "in the whole project")
 
 
@@ -134,7 +134,7 @@ def _faults_of(
             )
         elif name == UNUSED or (comment, name) in used or not configuration.wants(name):
             continue
-        elif _could_be_found_in(name, layers):
+        elif could_be_found_in(name, layers):
             yield _idle(comment.place, name, "in this file" if comment.whole_file else "on this line")
 
 
@@ -146,7 +146,7 @@ def _idle(place: Place, name: str, where: str) -> Fault:
     )
 
 
-def _could_be_found_in(name: str, layers: Collection[str]) -> bool:
+def could_be_found_in(name: str, layers: Collection[str]) -> bool:
     """Whether the layers that were checked are all of those in which a check finds faults by itself."""
     check = registry.load(name)
     finders = {SOURCE} if check.observe is None else set(check.layers) - (set() if check.predict else {SOURCE})

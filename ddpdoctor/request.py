@@ -28,6 +28,8 @@ def build(
         raise MisuseError(f"the arguments after -- need exactly one script, but {chosen.only_read}")
     if options["jobs"] is not None and options["jobs"] < 1:
         raise MisuseError(f"--jobs must be a whole number from 1, not {options['jobs']}")
+    if options["write_baseline"] and options["baseline"] is None:
+        raise MisuseError("--write-baseline needs --baseline FILE, which says where to")
     projects = _projects(chosen, directory, options)
     runs = all(project.configuration.run for project in projects)
     forbidden = None if runs else "run = false in the configuration: --run runs it all the same"
@@ -40,6 +42,8 @@ def build(
         run=options["run"],
         probe=options["probe"],
         withheld=chosen.only_read or targets.forbidden_unasked(environment) or forbidden,
+        baseline=options["baseline"] and os.path.abspath(os.path.join(directory, options["baseline"])),
+        write_baseline=options["write_baseline"],
         jobs=options["jobs"] or targets.sensible_jobs(len(chosen.files)),
     )
 

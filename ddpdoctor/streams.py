@@ -56,20 +56,21 @@ def say_lines(text: str) -> None:
         _silence(2)
 
 
-def expect_writable(file: str) -> None:
-    """Ask whether a file can be written, before any work is done for it.
+def expect_writable(file: str, option: str) -> None:
+    """Ask whether the file that an option names can be written, before any work is done for it.
 
     Raises MisuseError.
     """
     if not file or file == "-":
-        raise MisuseError("--output needs the name of a file; without it the report goes to the standard output")
+        instead = "; without it the report goes to the standard output" if option == "--output" else ""
+        raise MisuseError(f"{option} needs the name of a file{instead}")
     folder = os.path.dirname(file) or "."
     if not os.path.isdir(folder):
-        raise MisuseError(f"--output: there is no folder '{folder}'")
+        raise MisuseError(f"{option}: there is no folder '{folder}'")
     if os.path.isdir(file):
-        raise MisuseError(f"--output: '{file}' is a folder")
+        raise MisuseError(f"{option}: '{file}' is a folder")
     if not os.access(file if os.path.exists(file) else folder, os.W_OK):
-        raise MisuseError(f"--output: '{file}' cannot be written: permission denied")
+        raise MisuseError(f"{option}: '{file}' cannot be written: permission denied")
 
 
 def deliver(text: str, file: str | None) -> None:

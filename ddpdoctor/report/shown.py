@@ -1,7 +1,7 @@
 """Findings made ready to be shown: paths relative to the working directory, whole spans, plain evidence, in order."""
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ddpdoctor.finding import Finding, Fix
@@ -62,14 +62,17 @@ class Shown(Record):
 
 def prepare(findings: Iterable[Finding], paths: Paths, lines: Lines) -> tuple[Shown, ...]:
     """Return the findings by file and place, each ready to be shown."""
-    shown = sorted((_shown(finding, paths, lines) for finding in findings), key=_position)
+    return tuple(shown for _, shown in identified(findings, paths, lines))
+
+
+def identified(findings: Iterable[Finding], paths: Paths, lines: Lines) -> Iterator[tuple[Finding, Shown]]:
+    """Yield the findings by file and place, each as it is shown, with its fingerprint."""
+    ordered = sorted(((finding, _shown(finding, paths, lines)) for finding in findings), key=_position)
     occurrences: dict[tuple[str, ...], int] = {}
-    numbered = []
-    for each in shown:
+    for finding, each in ordered:
         identity = (each.check, each.spot.file, each.subject or "", each.spot.code.strip())
         occurrences[identity] = number = occurrences.get(identity, 0) + 1
-        numbered.append(each.with_(fingerprint=fingerprint(*identity, str(number))))
-    return tuple(numbered)
+        yield finding, each.with_(fingerprint=fingerprint(*identity, str(number)))
 
 
 def fingerprint(*identity: str) -> str:
@@ -81,7 +84,8 @@ def fingerprint(*identity: str) -> str:
     return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
 
 
-def _position(shown: Shown) -> tuple[object, ...]:
+def _position(found: tuple[Finding, Shown]) -> tuple[object, ...]:
+    shown = found[1]
     spot = shown.spot
     cell = -1 if spot.cell is None else spot.cell
     return spot.file, cell, spot.line, spot.column, shown.check, shown.subject or "", shown.message
