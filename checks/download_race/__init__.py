@@ -1,9 +1,10 @@
 """A download that every rank starts at once, to the same place."""
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, literals
+from ddpdoctor.condition import Literal, as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import (
     excludes,
@@ -13,6 +14,7 @@ from ddpdoctor.facts import (
     is_rank_process,
     owned,
     reaching,
+    replicas,
     runs_distributed,
 )
 from ddpdoctor.finding import Fault, Fix, Severity, callers
@@ -42,7 +44,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     for event in downloads:
         if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
             continue
-        if event.by in ATOMIC or event.is_within("lock") or not _usual(event):
+        if event.by in ATOMIC or event.is_within("lock") or not _usual(event) or not _comes_to_train(trace, event):
             continue
         if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
@@ -58,11 +60,29 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
 
 
 def _usual(event: FileUsed) -> bool:
-    """Whether no option that the user has to give decides on a download: then it is the user's configuration."""
-    if holds_by_default(as_formula(event.when)) is False:
+    """Whether no option that the user has to give decides on a download: then it is the user's configuration.
+
+    Which data set is taken is no such option: whoever takes that one downloads it.
+    """
+    asked = frozenset(literal for literal in event.when if not _is_a_choice(literal))
+    if holds_by_default(as_formula(asked)) is False:
         return False
-    options = [literal.atom for literal in literals(event.when) if literal.atom.kind == "configuration"]
+    options = [literal.atom for literal in literals(asked) if literal.atom.kind == "configuration"]
     return all(atom.by_default is not None for atom in options)
+
+
+def _comes_to_train(trace: Predicted, event: FileUsed) -> bool:
+    """Whether who downloads can train in the same run: a command that only downloads is for one process."""
+    wraps = replicas(trace)
+    return not wraps or any(compatible(wrap.when, event.when) for wrap in wraps)
+
+
+def _is_a_choice(literal: Literal) -> bool:
+    """Whether a test compares an option with one of several values, as ``args.data == "CIFAR"`` does."""
+    return literal.atom.kind == "configuration" and CHOICE.search(literal.atom.text) is not None
+
+
+CHOICE = re.compile(r" (?:==|in) ['\"\[(]")
 
 
 def _made_before(trace: Predicted, downloads: list[FileUsed], event: FileUsed) -> bool:
