@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import Condition, compatible, together
 from ddpdoctor.events import FileUsed, State, StateLoaded
+from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
@@ -13,6 +14,8 @@ from ddpdoctor.value import Unknown
 
 def names_do_not_fit(trace: Predicted) -> Iterator[Fault]:
     """Find states whose keys begin with ``module.`` where the model's own do not, and the reverse."""
+    if not is_distributed(trace):
+        return
     reported: set[tuple[Place, bool]] = set()
     for loaded in trace.of(StateLoaded):
         if not loaded.module or loaded.is_within("except") or _has_another_try(trace, loaded):
@@ -40,13 +43,18 @@ def _origins(trace: Predicted, loaded: StateLoaded) -> Iterator[tuple[Place, Sta
     if loaded.keys is None:
         return
     found = [
-        (save.place, state)
+        (save, state, when)
         for save in _files_of(trace, loaded)
         for state, when in _states(save)
         if state.module and state.keys == loaded.keys and compatible(when, loaded.when)
     ]
-    if len({state.prefixed for _, state in found}) == 1:
-        yield from found
+    targets = {one.prefixed for one in trace.of(StateLoaded) if (one.place, one.stack) == (loaded.place, loaded.stack)}
+    for save, state, when in found:
+        others = {one.prefixed for other, one, then in found if other is not save and compatible(when, then)}
+        here = {one.prefixed for other, one, _ in found if other is save}
+        if loaded.prefixed in others or (len(here) > 1 and len(targets) > 1):
+            continue  # which of them it is cannot be told
+        yield save.place, state
 
 
 def _states(save: FileUsed) -> Iterator[tuple[State, Condition]]:
@@ -74,10 +82,10 @@ def _files_of(trace: Predicted, loaded: StateLoaded) -> tuple[FileUsed, ...]:
 
 def _fault(loaded: StateLoaded, state: State, place: Place) -> Fault:
     if state.prefixed:
-        message = 'the DDP wrapper\'s keys begin with "module.", and a plain model gets them'
+        message = 'the wrapper\'s keys begin with "module.", and a plain model gets them'
         fix = "save model.module.state_dict()"
     else:
-        message = 'the DDP wrapper asks for keys that begin with "module.", and gets those of the model in it'
+        message = 'the wrapper asks for keys that begin with "module.", and gets those of the model in it'
         fix = "load into model.module, or before the model is wrapped"
     what = "load_state_dict raises (missing keys)" if loaded.strict else "with strict=False nothing is loaded"
     places = () if place == loaded.place else (Label(place=loaded.place, text="it is loaded here"),)

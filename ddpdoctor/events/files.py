@@ -10,7 +10,7 @@ from ddpdoctor.value import NONE, Ref, Value
 class State(NamedTuple):
     """A model's or optimiser's ``state_dict()`` in what is saved: under which ``keys`` of the dictionary, and when.
 
-    ``prefixed``: it is a DDP wrapper's, each of whose keys begins with ``module.``; ``module``: it is a model's at all.
+    ``prefixed``: it is a wrapper's, each of whose keys begins with ``module.``; ``module``: it is a model's at all.
     """
 
     keys: tuple[str, ...]
@@ -40,7 +40,7 @@ class StateLoaded(Event):
 
     ``read`` are the loads of the file that it comes from, by their ``order``, and ``keys`` the items that lead to it,
     ``None`` where it is made of them, or something may have changed the names in it;
-    ``direct`` is the state itself where it never was in a file. ``prefixed`` is whether ``into`` is a DDP wrapper,
+    ``direct`` is the state itself where it never was in a file. ``prefixed`` is whether ``into`` is a wrapper,
     ``module`` whether it is a model, and ``strict`` whether keys that do not fit are refused. A model that was stored
     whole is loaded into nothing: ``into`` is then ``None``.
     """

@@ -145,6 +145,9 @@ def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
 
 def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstract:
     path = canonical(f"{value.path}.{name}")
+    patched = walk.patched.get(path)
+    if patched is not None:
+        return read(patched, walk.path)
     if path in ("sys.argv", "sys.platform", "os.name"):
         return Opaque(path, origin="configuration")
     leaf = _MPI_LEAVES.get(path)
@@ -206,6 +209,8 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
     if isinstance(value, Package):
         walk.load(value.module)
         write(value.module.cells, name, walk.path, new)
+    elif isinstance(value, External):
+        _patch(walk, canonical(f"{value.path}.{name}"), new)
     elif isinstance(value, Bound):
         write(value.function.attributes, name, walk.path, new)
     elif isinstance(value, (Object, Made, Opaque, Class, Function)):
@@ -222,6 +227,13 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
             and isinstance(value, (Made, Object))
         ):
             new.owner = value
+
+
+def _patch(walk: Walk, path: str, new: Abstract) -> None:
+    """Put something of the script's own in the place of what is outside: ``torch.load = partial(torch.load, …)``."""
+    if walk.path and path not in walk.patched:
+        write(walk.patched, path, frozenset(), External(path))
+    write(walk.patched, path, walk.path, new)
 
 
 def _keep_prior(walk: Walk, value: "Object | Made | Opaque | Class | Function", name: str, node: ast.AST) -> None:

@@ -102,6 +102,7 @@ class Walk:
         self.file = project.script
         self.frames: list[Frame] = []
         self.environment: Cells = {}
+        self.patched: Cells = {}  # what the script put in the place of names outside it
         self.complete = True
         self.children = 0
         self.in_child = 0

@@ -7,7 +7,7 @@ from ddpdoctor.events import Event, State, StateLoaded
 from ddpdoctor.reader.abstract import NONE, Abstract, Known, Opaque, Table, known, options
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.files import part_of, use_file
-from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_module
+from ddpdoctor.reader.library.kinds import DATA_PARALLEL, DDP_WRAPPERS, is_module
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import CHANGED, STORED, Content, is_state, loads_in, may_be_changed
@@ -38,13 +38,18 @@ def states_in(walk: Walk, value: Abstract, keys: tuple[str, ...] = (), when: Con
         elif isinstance(option, Made) and is_state(option) and CHANGED not in option.attributes:
             model = option.inner
             if isinstance(model, (Made, Object)):
-                yield State(keys, model.ref, is_ddp(model), is_module(model), condition)
+                yield State(keys, model.ref, has_prefix(model), is_module(model), condition)
 
 
-def is_ddp(value: Abstract) -> bool:
-    """Whether a value is a wrapper that puts ``module.`` before each key of its state."""
+def has_prefix(value: Abstract) -> bool:
+    """Whether the keys of a value's state begin with ``module.``: a wrapper's, or a model's with a part of that name.
+
+    FSDP takes the name of its own out again.
+    """
+    if isinstance(value, Object) and "module" in value.attributes:
+        return True
     made = value.inner if isinstance(value, Object) else value
-    return isinstance(made, Made) and made.path in DDP_WRAPPERS
+    return isinstance(made, Made) and made.path in DDP_WRAPPERS | {DATA_PARALLEL}
 
 
 def _load(walk: Walk, call: Call) -> Abstract:
@@ -65,19 +70,21 @@ def _load_state(walk: Walk, call: Call) -> Abstract | None:
     if state is None or call.receiver is None:
         return None
     before = walk.path
+    adapted = not all(isinstance(option, Content) or is_state(option) for _, option in options(state))
     for when, into in options(call.receiver):
         for condition, option in options(state):
             here = together(when, condition)
             here = None if here is None else walk.assuming_also(here)
             if here is not None and not isinstance(into, Known):
                 walk.path = here
-                _emit(walk, call, into, option)
+                _emit(walk, call, into, option, adapted=adapted)
                 walk.path = before
     return Opaque(f"{text(call.receiver)}.load_state_dict()")
 
 
-def _emit(walk: Walk, call: Call, into: Abstract, state: Abstract) -> None:
-    as_stored = isinstance(state, Content) and state.is_as_stored()
+def _emit(walk: Walk, call: Call, into: Abstract, state: Abstract, *, adapted: bool) -> None:
+    """Record that a state is loaded; ``adapted``: under some condition it is one whose names were changed."""
+    as_stored = isinstance(state, Content) and state.is_as_stored() and not adapted
     walk.emit(
         StateLoaded,
         call.node,
@@ -85,7 +92,7 @@ def _emit(walk: Walk, call: Call, into: Abstract, state: Abstract) -> None:
         read=loads_in(state),
         keys=state.keys if isinstance(state, Content) and as_stored else None,
         direct=next(states_in(walk, state), None) if is_state(state) else None,
-        prefixed=is_ddp(into),
+        prefixed=has_prefix(into),
         module=is_module(into),
         strict=known(call.argument("strict", 1), True) is not False,
     )

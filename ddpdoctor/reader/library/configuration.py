@@ -6,6 +6,7 @@ from ddpdoctor.events import OptionDefined
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Made
@@ -13,7 +14,6 @@ from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 
 PARSER = "argparse.ArgumentParser"
-NAMESPACE = "argparse.Namespace"
 
 
 def _parser(walk: Walk, call: Call) -> Abstract:

@@ -4,14 +4,26 @@ import ast
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, External, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    Attribute,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    known,
+    options,
+)
 from ddpdoctor.reader.arguments import update_table
-from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
-from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS
+from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
-from ddpdoctor.reader.stored import may_be_changed
+from ddpdoctor.reader.stored import is_state, may_be_changed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -64,6 +76,8 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
 def _update(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, Table):
         may_be_changed(call.receiver or NONE)
+        if isinstance(call.receiver, Made) and is_state(call.receiver):
+            call.receiver.tags |= call.flow()
         return None
     for value in call.args:
         update_table(walk, call.receiver, value)
@@ -103,11 +117,26 @@ def _view(walk: Walk, call: Call) -> Abstract | None:
 
 def _copied(walk: Walk, call: Call) -> Abstract | None:
     value = call.receiver if not call.args else call.args[0]
+    return None if value is None else choice((when, _copy(walk, option, call)) for when, option in options(value))
+
+
+def _copy(walk: Walk, value: Abstract, call: Call) -> Abstract:
+    """Return a copy; one of options or of a configuration says the same as the original where nothing is written."""
     if isinstance(value, Table):
         return Table({key: list(cell) for key, cell in value.cells.items()}, more=value.open)
     if isinstance(value, Items):
         return Items(value.items, value.kind, more=value.open)
-    return value if isinstance(value, (Opaque, Known)) else None
+    if isinstance(value, Object):
+        ref = walk.ref(value.ref.type, call.node) if value.inner is not None or is_module(value) else value.ref
+        made: Made | Object = Object(value.cls, ref)
+    elif isinstance(value, Made) and (is_module(value) or value.path == NAMESPACE):
+        ref = walk.ref(value.path, call.node) if is_module(value) else value.ref
+        made = Made(value.path, ref, value.args, value.kwargs, value.tags)
+    else:
+        return value if isinstance(value, (Opaque, Known)) else walk.make(call)
+    made.inner, made.home = value.inner, value.home
+    made.attributes.update((name, list(cell)) for name, cell in value.attributes.items())
+    return made
 
 
 def _format(walk: Walk, call: Call) -> Abstract | None:

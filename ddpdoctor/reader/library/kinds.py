@@ -16,6 +16,8 @@ WRAPPERS = frozenset(
 )
 """Modules that hold another one as ``.module``."""
 
+DATA_PARALLEL = "torch.nn.parallel.DataParallel"
+
 DDP_WRAPPERS = frozenset(
     {
         "torch.nn.parallel.DistributedDataParallel",
@@ -39,6 +41,7 @@ BATCH_NORMS = frozenset(
     }
 )
 
+NAMESPACE = "argparse.Namespace"
 LOADER = "torch.utils.data.DataLoader"
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 

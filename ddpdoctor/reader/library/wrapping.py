@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.events import ModelWrapped, SyncBatchNormConverted
+from ddpdoctor.events import ModelWrapped, StateLoaded, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
@@ -11,6 +11,7 @@ from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.norms import mark_converted, unconverted_norms
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.stored import loads_in
 from ddpdoctor.reader.walk import Call, Walk
 
 _DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")
@@ -48,6 +49,8 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
 def _stand_in(walk: Walk, model: Abstract, call: Call) -> Abstract:
     """Return the model that is wrapped; one that is not known becomes an object, so that ``.module`` is it again."""
     if isinstance(model, (Opaque, Attribute)):
+        if loads_in(model):
+            walk.emit(StateLoaded, call.node, into=lower(NONE), read=loads_in(model))
         return walk.make(call, NO_TAGS, "torch.nn.Module")
     return model
 
