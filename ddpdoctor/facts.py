@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ddpdoctor.condition import Condition, as_formula, compatible
 from ddpdoctor.events import (
+    DATA_PARALLEL,
     MAIN,
     Backward,
     Collective,
@@ -29,10 +30,6 @@ from ddpdoctor.world import UNKNOWN, WORLDS, Expression, Member
 def owned(trace: Predicted, duty: str) -> bool:
     """Whether a framework takes a duty over."""
     return any(duty in event.duties for event in trace.of(FrameworkOwns))
-
-
-DATA_PARALLEL = "torch.nn.parallel.DataParallel"
-"""One process, several GPUs: no rank, no group."""
 
 
 def is_distributed(trace: Predicted) -> bool:

@@ -20,6 +20,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="data-parallel",
+        summary="nn.DataParallel: one process drives all GPUs",
+        severity="note",
+        layers=("source",),
+        triggers=("ModelWrapped",),
+        preview=False,
+    ),
+    Row(
         name="download-race",
         summary="every rank downloads to the same place at once",
         severity="warning",

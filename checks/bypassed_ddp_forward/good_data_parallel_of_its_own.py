@@ -1,5 +1,6 @@
 """A DataParallel of the script's own, for one process with several GPUs: its forward calls the module it holds."""
 
+# also: data-parallel
 import argparse
 import os
 

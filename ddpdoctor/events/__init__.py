@@ -13,7 +13,14 @@ from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, ScalerBuilt, Unscaled
-from ddpdoctor.events.model import GradientsChanged, ModelHandedOver, ModelWrapped, Norm, SyncBatchNormConverted
+from ddpdoctor.events.model import (
+    DATA_PARALLEL,
+    GradientsChanged,
+    ModelHandedOver,
+    ModelWrapped,
+    Norm,
+    SyncBatchNormConverted,
+)
 from ddpdoctor.events.processes import (
     CudaTouched,
     DeviceSelected,
@@ -32,6 +39,7 @@ from ddpdoctor.events.tracking import TrackerStarted
 from ddpdoctor.events.training import Backward, Forward, GradientsSeen, OptimizerStep, ParameterSeen
 
 __all__ = [
+    "DATA_PARALLEL",
     "KINDS",
     "MAIN",
     "MEETING",

@@ -31,6 +31,10 @@ class SyncBatchNormConverted(Event):
     root: bool = False
 
 
+DATA_PARALLEL = "torch.nn.parallel.DataParallel"
+"""The wrapper for one process and several GPUs: no rank, no group."""
+
+
 class ModelWrapped(Event):
     """P O: a model is wrapped for data-parallel training; ``how`` is the wrapper's dotted path.
 

@@ -27,6 +27,8 @@ ALIASES = (
 
 RENAMED = {
     "torch.nn.DataParallel": "torch.nn.parallel.DataParallel",
+    "torch_geometric.nn.DataParallel": "torch.nn.parallel.DataParallel",
+    "torch_geometric.nn.data_parallel.DataParallel": "torch.nn.parallel.DataParallel",
     "torch.nn.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
     "torch.multiprocessing.spawn.spawn": "torch.multiprocessing.spawn",
 }

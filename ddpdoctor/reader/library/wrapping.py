@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.events import ModelWrapped, StateLoaded, SyncBatchNormConverted
+from ddpdoctor.events import DATA_PARALLEL, ModelWrapped, StateLoaded, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
@@ -44,6 +44,18 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
             option.wrappers.append((here, wrapper))
             walk.layouts.setdefault(wrapper.ref, set()).update(walk.layouts.get(option.ref, ()))
     return wrapper
+
+
+def _data_parallel(walk: Walk, call: Call) -> Abstract | None:
+    """``data_parallel(module, inputs)``: the module's forward, on several GPUs of this process."""
+    module = call.argument("module", 0)
+    if module is None:
+        return None
+    wrapper = walk.make(call, NO_TAGS, DATA_PARALLEL)
+    walk.emit(ModelWrapped, call.node, wrapper=wrapper.ref, model=lower(module), how=DATA_PARALLEL, options={})
+    given = call.argument("inputs", 1)
+    inputs = given.items if isinstance(given, Items) and given.kind == "tuple" else [given] if given else []
+    return walk.call_with(module, *inputs, node=call.node)
 
 
 def _stand_in(walk: Walk, model: Abstract, call: Call) -> Abstract:
@@ -113,6 +125,7 @@ def _grad_mode(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstr
 
 FUNCTIONS = {
     **dict.fromkeys(WRAPPERS, _wrap),
+    "torch.nn.parallel.data_parallel": _data_parallel,
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _convert,
     "torch.nn.SyncBatchNorm.convert_sync_batch_norm": _convert,
     "apex.parallel.convert_syncbn_model": _convert,
