@@ -49,9 +49,13 @@ def _beyond(event: DeviceSelected | DeviceUsed) -> Member | None:
     """Return the first rank whose own number is the index, where its node has no GPU of that number."""
     assert event.index is not None
     for world in SEVERAL_NODES:
-        for member, index in indices(event.index, event.when, world):
-            if index is not None and index == member.rank >= member.local_world_size:
-                return member
+        for when, value in alternatives(event.index, event.when):
+            numbers = [(member, index) for member, index in indices(value, when, world) if index is not None]
+            if any(index != member.rank for member, index in numbers):
+                continue  # it is something else, though the number is a rank's by chance: LOCAL_RANK + 2, say
+            for member, _ in numbers:
+                if member.rank >= member.local_world_size:
+                    return member
     return None
 
 
