@@ -5,7 +5,7 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 :func:`assume` adds one to a condition.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ class Atom:
     alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, and
     ``refusals`` has for each alternative the literals any of which refuses it. ``literals`` are the two over this atom:
     that it does not hold, and that it does.
+    ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
@@ -33,6 +34,7 @@ class Atom:
         "kind",
         "line",
         "literals",
+        "measured",
         "refusals",
         "text",
     )
@@ -45,6 +47,7 @@ class Atom:
         line: int = 0,
         definition: "frozenset[Condition] | None" = None,
         by_default: bool | None = None,
+        measured: frozenset[Hashable] = frozenset(),
     ) -> None:
         self.text = text
         self.kind = kind
@@ -52,6 +55,7 @@ class Atom:
         self.line = line
         self.definition = definition
         self.by_default = by_default
+        self.measured = measured
         self.literals = (Literal(self, False), Literal(self, True))
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative

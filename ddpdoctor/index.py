@@ -132,6 +132,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="padded-evaluation",
+        summary="a DistributedSampler pads the evaluation data, and the copies count in the metric",
+        severity="note",
+        layers=("source", "probe"),
+        triggers=("SamplerBuilt",),
+        preview=False,
+    ),
+    Row(
         name="process-group-not-destroyed",
         summary="a process group is initialised and no path of a normal run destroys it",
         severity="warning",
@@ -217,6 +225,14 @@ INDEX: tuple[Row, ...] = (
         severity="note",
         layers=("source", "probe"),
         triggers=("GroupDestroyed",),
+        preview=False,
+    ),
+    Row(
+        name="unreduced-metric",
+        summary="an evaluation is split over the ranks, and the number of one rank's part is taken for all of it",
+        severity="warning",
+        layers=("source",),
+        triggers=("FileUsed", "Reported"),
         preview=False,
     ),
     Row(

@@ -13,6 +13,7 @@ from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, ScalerBuilt, Unscaled
+from ddpdoctor.events.metrics import Reported
 from ddpdoctor.events.model import (
     DATA_PARALLEL,
     GradientsChanged,
@@ -77,6 +78,7 @@ __all__ = [
     "ProcessJoined",
     "ProcessStarted",
     "Raised",
+    "Reported",
     "SamplerBuilt",
     "ScalerBuilt",
     "Seeded",

@@ -1,7 +1,7 @@
 """Collective operations, and ranks that wait in one."""
 
 from ddpdoctor.events.base import Event
-from ddpdoctor.value import Value
+from ddpdoctor.value import Ref, Value
 
 MEETING = "init_process_group"
 """The operation in which all ranks wait for each other before their first collective."""
@@ -13,7 +13,8 @@ class Collective(Event):
     ``origin`` is ``user``, ``reducer`` (DDP's gradients), ``buffers`` (DDP's broadcast of buffers), ``wrap`` (DDP's
     constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: it is a
     :class:`~ddpdoctor.value.Group`, ``None`` for the default one; ``sequence`` counts a rank's collectives of one group
-    from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's first one is ``MEETING``.
+    from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's first one is ``MEETING``. P: ``loaders``
+    are those from whose batches each rank computed what it brings.
     """
 
     op: str
@@ -23,6 +24,7 @@ class Collective(Event):
     sequence: int = -1
     shapes: tuple[tuple[int, ...], ...] = ()
     dtype: str = ""
+    loaders: tuple[Ref, ...] = ()
 
 
 class Blocked(Event):

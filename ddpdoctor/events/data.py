@@ -30,6 +30,7 @@ class SamplerBuilt(Event):
     sampler_rank: Value | None = None
     shuffle: Value | None = None
     seed: Value | None = None
+    drop_last: Value | None = None
 
 
 class LoaderBuilt(Event):

@@ -15,10 +15,34 @@ from ddpdoctor.world import Expression
 
 Tags: TypeAlias = frozenset[Hashable]
 """What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
-``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``."""
+``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``; ``("measure", Ref)`` for
+what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was then put together from that of all."""
 
 NO_TAGS: Tags = frozenset()
 Cells: TypeAlias = dict[Hashable, list[tuple[Condition, "Abstract"]]]
+
+
+def measures(tags: Tags) -> Tags:
+    """Return the marks of what a rank has computed from its own batches, and that nothing has put together.
+
+    They go further than ``batch``: through ``item()`` too, into what is printed or compared. What is computed from
+    both, such as a sum over all ranks times a batch's size, counts as put together.
+    """
+    own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
+    pooled = pooled_in(tags) if own else NO_TAGS
+    return frozenset(tag for tag in own if tag[1] not in pooled)
+
+
+def pooled_in(tags: Tags, how: str | None = None) -> Tags:
+    """Return the loaders from whose batches something was computed and then put together from all ranks."""
+    marks = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled"]
+    return frozenset(tag[1] for tag in marks if how is None or tag[2] == how)
+
+
+def put_together(tags: Tags, how: str = "unknown") -> Tags:
+    """Return the tags of what was put together from all ranks, or may have been: ``how`` is ``sum`` or ``gather``."""
+    own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
+    return (tags - frozenset(own)) | {("pooled", tag[1], how) for tag in own} if own else tags
 
 
 class Abstract:
@@ -164,12 +188,16 @@ class Items(Abstract):
 
 
 class Table(Abstract):
-    """A dictionary with constant keys; ``open`` when it can hold keys that are not known."""
+    """A dictionary with constant keys; ``open`` when it can hold keys that are not known.
 
-    __slots__ = ("cells", "extra", "open")
+    ``factory`` makes what is found under a key that is not there.
+    """
+
+    __slots__ = ("cells", "extra", "factory", "open")
 
     def __init__(self, cells: Cells | None = None, *, more: bool = False) -> None:
         self.cells: Cells = {} if cells is None else cells
+        self.factory: Abstract | None = None
         self.open = more
         self.extra: Tags = NO_TAGS
 
@@ -213,6 +241,11 @@ class Choice(Abstract):
     def __init__(self, options: tuple[tuple[Condition, Abstract], ...]) -> None:
         self.options = options
         self.tags: Tags = NO_TAGS.union(*(value.tags for _, value in options))
+        own = measures(self.tags)
+        if own and any(not isinstance(value, Known) and not measures(value.tags) for _, value in options):
+            self.tags = put_together(
+                self.tags
+            )  # on some path it was put together, and what comes of it no longer tells which
 
     def __repr__(self) -> str:
         return " | ".join(f"{value!r} if {set(condition) or 'else'}" for condition, value in self.options)

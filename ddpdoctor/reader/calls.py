@@ -2,12 +2,23 @@
 
 from collections.abc import Callable
 
-from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Items, Known, Opaque, Table
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Attribute,
+    Choice,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    measures,
+    put_together,
+)
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
-from ddpdoctor.reader.library import called_model, function_model, method_model
-from ddpdoctor.reader.library.kinds import is_module
+from ddpdoctor.reader.library import called_model, function_model, method_model, reports
+from ddpdoctor.reader.library.kinds import is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.texts import text
@@ -56,12 +67,16 @@ def _choice(walk: Walk, callee: Choice, call: Call) -> Abstract:
 
 def _external(walk: Walk, callee: External, call: Call) -> Abstract:
     call = call._replace(path=callee.path)
+    reports.of_function(walk, call)
     model = function_model(callee.path)
     found = model(walk, call) if model is not None else None
     if found is not None:
         return found
     walk.unfollowed(call.path, call.given(), call.node)
-    return walk.make(call)
+    made = walk.make(call)
+    if made.tags and not is_local(call.path):
+        made.tags = put_together(made.tags)
+    return made
 
 
 def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
@@ -71,6 +86,7 @@ def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
     made = receiver.inner if isinstance(receiver, Object) else receiver
     path = made.path if isinstance(made, Made) else ""
     call = call._replace(path=f"{path}.{callee.name}", receiver=receiver)
+    reports.of_method(walk, call, callee.name)
     model = method_model(path, callee.name)
     found = model(walk, call) if model is not None else None
     if found is not None:
@@ -139,7 +155,18 @@ def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstr
         for value in call.given():
             if isinstance(value, (Items, Table)):
                 value.open = True
-    return Opaque(f"{name}()", receiver.tags | call.flow(), origin=origin_of(receiver))
+    flow = call.flow()
+    own = measures(flow)
+    if own and isinstance(receiver, (Made, Opaque)) and name.endswith("_"):
+        receiver.tags |= own  # ``hits.add_(…)``
+    elif own and not measures(receiver.tags) and not _computes_alone(receiver):
+        flow = put_together(flow)
+    return Opaque(f"{name}()", receiver.tags | flow, origin=origin_of(receiver))
+
+
+def _computes_alone(receiver: Abstract) -> bool:
+    """Whether a method of a value surely asks no other rank: one of a text, a tensor, or what numpy made."""
+    return isinstance(receiver, (Known, Items, Table)) or (isinstance(receiver, Made) and is_local(receiver.path))
 
 
 MUTATORS = frozenset({"update", "extend", "append", "fill", "shuffle"})

@@ -3,7 +3,19 @@
 import ast
 
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, Truth
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    Abstract,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    Tags,
+    Truth,
+    measures,
+)
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.cells import choice
@@ -12,6 +24,7 @@ from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.items import get_item
+from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.loops import comprehension
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
@@ -85,7 +98,7 @@ def _joined_string(walk: Walk, node: ast.JoinedStr, frame: Frame) -> Abstract:
 
 def _piece(walk: Walk, node: ast.expr, frame: Frame) -> Abstract:
     if isinstance(node, ast.FormattedValue):
-        value = walk.evaluate(node.value, frame)
+        value = spelt_out(walk, walk.evaluate(node.value, frame), node)
         return value if node.format_spec is None or not isinstance(value, Known) else Opaque(f"{text(value)} formatted")
     return walk.evaluate(node, frame)
 
@@ -106,12 +119,20 @@ def _unary(walk: Walk, node: ast.UnaryOp, frame: Frame) -> Abstract:
 
 def _compare(walk: Walk, node: ast.Compare, frame: Frame) -> Abstract:
     left = walk.evaluate(node.left, frame)
-    parts = []
+    parts, own = [], NO_TAGS
     for operator, comparator in zip(node.ops, node.comparators, strict=True):
         right = walk.evaluate(comparator, frame)
         parts.append(compare(walk, left, operator, right, node))
+        own |= measures(left.tags | right.tags)
         left = right
-    return boolean(all_of(parts))
+    return _of_measures(boolean(all_of(parts)), own)
+
+
+def _of_measures(answer: Abstract, own: Tags) -> Abstract:
+    """Return the answer of a comparison of what a rank computed: of tensors, a tensor that goes on being counted."""
+    if own and isinstance(answer, Truth):
+        answer.tags |= own
+    return answer
 
 
 def _bool_op(walk: Walk, node: ast.BoolOp, frame: Frame) -> Abstract:

@@ -237,7 +237,7 @@ def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract
     if is_rank(left) or is_rank(right):
         return walk.literal(name, "rank", None, node, usual)
     origin = "configuration" if "configuration" in origins else "other"
-    return walk.literal(name, kind_of(tags, origin), None, node, usual)
+    return walk.literal(name, kind_of(tags, origin), None, node, usual, tags)
 
 
 def _comes_first(value: Abstract, other: Abstract) -> bool:

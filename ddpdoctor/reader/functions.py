@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import ALWAYS, as_formula, assume, negation
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, Table
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, Table, put_together
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
@@ -34,7 +34,7 @@ def run_body(
     visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
     if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or visits >= MAX_VISITS:
         walk.unfollowed(function.name, call.given(), call.node)
-        return Opaque(f"{function.name}()", call.flow())
+        return Opaque(f"{function.name}()", put_together(call.flow()))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
     walk.called.add(body)
     frame = Frame(function.module, {}, function=function, parent=function.frame, owner=function.owner)

@@ -3,8 +3,20 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import together
-from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Table, Tags, known
+from ddpdoctor.condition import ALWAYS, together
+from ddpdoctor.reader.abstract import (
+    Abstract,
+    Choice,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    Tags,
+    is_none,
+    known,
+    measures,
+)
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
@@ -33,7 +45,7 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
     if isinstance(holder, Items):
         return _of_items(holder, key)
     if isinstance(holder, Table):
-        return _of_table(walk, holder, key)
+        return _of_table(walk, holder, key, node)
     if isinstance(holder, Object):
         method = class_attribute(walk, holder.cls, "__getitem__")
         if isinstance(method, Function):
@@ -106,14 +118,25 @@ def _alike(items: list[Abstract]) -> bool:
 MAX_ALIKE = 5
 
 
-def _of_table(walk: Walk, holder: Table, key: Abstract) -> Abstract:
+def _made_for(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstract:
+    """Return what a ``defaultdict`` makes for a key that it has not met, and has from then on."""
+    name = key.value if isinstance(key, Known) and isinstance(key.value, (str, int)) else ("key", text(key))
+    if name not in holder.cells and holder.factory is not None:
+        write(holder.cells, name, ALWAYS, walk.call_with(holder.factory, node=node))
+    return read(holder.cells[name], walk.path)
+
+
+def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstract:
     usual = by_default(key)
     if isinstance(usual, Known) and isinstance(usual.value, (str, int)):
         cell = holder.cells.get(usual.value)
         if cell is not None:
             return resolved(walk, read(cell, walk.path))
+    if holder.factory is not None and not is_none(holder.factory):
+        return _made_for(walk, holder, key, node)
     if isinstance(key, Known):
-        return hinted(str(key.value), holder.extra, label=f"{text(holder)}[{key.value!r}]")
+        under_any = [cell[-1][1].tags for name, cell in holder.cells.items() if isinstance(name, tuple)]
+        return hinted(str(key.value), holder.extra.union(*under_any), label=f"{text(holder)}[{key.value!r}]")
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]
@@ -168,8 +191,11 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
         if walk.path and name not in holder.attributes and not isinstance(holder, Object):
             write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
         write(holder.attributes, name, walk.path, value)
+        holder.tags |= measures(value.tags)
     else:
         may_be_changed(holder)
+        if isinstance(holder, (Made, Opaque)):
+            holder.tags |= measures(value.tags)
 
 
 def _set_listed(walk: Walk, holder: Items, key: Abstract, value: Abstract) -> None:

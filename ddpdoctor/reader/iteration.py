@@ -120,7 +120,7 @@ def batch_tags(tags: Tags) -> Tags:
     if not loaders:
         return tags
     rest = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
-    return rest | {"data"} | {("batch", ref) for _, ref in loaders}
+    return rest | {"data"} | {(kind, ref) for _, ref in loaders for kind in ("batch", "measure")}
 
 
 def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, depth: int) -> Abstract | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ddpdoctor.condition import ALWAYS, Atom, Condition, Formula, Literal, assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
@@ -263,11 +263,13 @@ class Walk:
         expression: Expression | None = None,
         node: ast.AST | None = None,
         by_default: bool | None = None,
+        tags: Tags = NO_TAGS,
     ) -> Literal:
         """Return the literal that the atom of a canonical text holds; who asks first decides what the atom is."""
         atom = self._atoms.get(text)
         if atom is None:
-            atom = Atom(text, kind, expression, getattr(node, "lineno", 0), by_default=by_default)
+            measured = frozenset(tag[1] for tag in measures(tags))  # type: ignore[index]
+            atom = Atom(text, kind, expression, getattr(node, "lineno", 0), by_default=by_default, measured=measured)
             self._atoms[text] = atom
         return Literal(atom, True)
 

@@ -1,5 +1,6 @@
 """Builtins and the parts of the standard library that hand values on."""
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,12 @@ from ddpdoctor.condition import ALWAYS, all_of, any_of
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
 from ddpdoctor.reader.arguments import update_table
+from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import boolean, number, truth_of
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.objects import Generator, Package, Partial
+from ddpdoctor.reader.objects import Bound, Function, Generator, Object, Package, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
@@ -41,6 +43,24 @@ def _convert(kind: str, function: Callable[[Any], Any], value: Abstract) -> Abst
         default=_convert(kind, function, default) if isinstance(default, Known) else default,
         expression=derived(kind, number(value)),
     )
+
+
+def _text(walk: Walk, call: Call) -> Abstract | None:
+    """``str(value)``: for an object of the project what its own method says."""
+    if len(call.args) != 1:
+        return None
+    return choice(
+        (when, _convert("str", str, spelt_out(walk, option, call.node))) for when, option in options(call.args[0])
+    )
+
+
+def spelt_out(walk: Walk, value: Abstract, node: ast.AST) -> Abstract:
+    """Return the text of an object of the project as one piece; any other value as it is."""
+    method = class_attribute(walk, value.cls, "__str__") if isinstance(value, Object) else None
+    if not isinstance(method, Function):
+        return value
+    said = walk.call_with(Bound(method, value), node=node)
+    return Opaque(text(said), said.tags)
 
 
 def _len(walk: Walk, call: Call) -> Abstract | None:
@@ -197,7 +217,7 @@ def _print(walk: Walk, call: Call) -> Abstract:
 FUNCTIONS = {
     "builtins.int": _converted("int", int),
     "builtins.float": _converted("float", float),
-    "builtins.str": _converted("str", str),
+    "builtins.str": _text,
     "builtins.bool": _converted("bool", bool),
     "builtins.len": _len,
     "builtins.list": _listed,

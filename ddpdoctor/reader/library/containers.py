@@ -1,6 +1,7 @@
 """Methods of lists, dictionaries and text, and the context managers of contextlib."""
 
 import ast
+from string import Formatter
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Within
@@ -142,8 +143,25 @@ def _copy(walk: Walk, value: Abstract, call: Call) -> Abstract:
 def _format(walk: Walk, call: Call) -> Abstract | None:
     template = call.receiver
     if isinstance(template, Known) and isinstance(template.value, str):
-        return formatted(template.value, Items([*call.args, *call.kwargs.values()]))
+        return formatted(template.value, Items(_fields(walk, template.value, call)))
     return None
+
+
+def _fields(walk: Walk, template: str, call: Call) -> list[Abstract]:
+    """Return the values that a template names, in order: ``{top1.avg}`` is an attribute of one of them."""
+    try:
+        fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+    except ValueError:
+        return list(call.given())
+    found = []
+    for i, field in enumerate(fields):
+        root, *attributes = field.split("[")[0].split(".")
+        value = call.argument(root, int(root or i) if not root or root.isdecimal() else None)
+        named = Opaque(field) if value is None else value
+        for attribute in attributes:
+            named = walk.get(named, attribute, call.node)
+        found.append(named)
+    return found
 
 
 def _of_text(walk: Walk, call: Call) -> Abstract | None:
@@ -188,14 +206,16 @@ def _callback(walk: Walk, call: Call) -> Abstract | None:
     return call.args[0]
 
 
-def _open_table(walk: Walk, call: Call) -> Abstract:
-    return Table(more=True)
+def _default_table(walk: Walk, call: Call) -> Abstract:
+    table = Table(more=True)
+    table.factory = call.args[0] if call.args else None
+    return table
 
 
 FUNCTIONS = {
     "copy.copy": _copied,
     "copy.deepcopy": _copied,
-    "collections.defaultdict": _open_table,
+    "collections.defaultdict": _default_table,
     "contextlib.ExitStack": _stack,
 }
 METHODS = {

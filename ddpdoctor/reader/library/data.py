@@ -128,6 +128,7 @@ def _sampler(walk: Walk, call: Call) -> Abstract:
         sampler_rank=lower_optional(call.argument("rank", 2)),
         shuffle=lower_optional(call.argument("shuffle", 3)),
         seed=lower_optional(call.argument("seed", 4)),
+        drop_last=lower_optional(call.argument("drop_last", 5)),
     )
     return made
 

@@ -4,24 +4,28 @@ from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import (
     NONE,
     Abstract,
+    Attribute,
     Choice,
     External,
     Items,
     Known,
     Opaque,
     Table,
+    Tags,
     is_none,
     known,
     options,
+    put_together,
 )
 from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.ports import port_named
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import UNKNOWN_VALUE
+from ddpdoctor.value import UNKNOWN_VALUE, Ref
 from ddpdoctor.world import Expression
 
 WORLD = frozenset(
@@ -116,12 +120,32 @@ def _collective(walk: Walk, call: Call) -> Abstract:
         op=op,
         group=None if _whole(group) else lower_optional(group),
         device=None if is_none(devices) else lower_optional(devices),
+        loaders=_brought(call),
     )
-    if op in UNIFORM_IN_PLACE and call.args:
-        make_uniform(call.args[0])
     if op in RESULT_ONLY:
         return NONE
-    return Opaque(f"{op}()", frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+    result = _uniform(call.flow(), "sum" if "reduce" in op else "gather")
+    how = "sum" if "reduce" in op else "gather"
+    written = next((value for value in map(call.kwargs.get, _WRITTEN_BY_NAME) if value is not None), None)
+    if written is None:
+        written = call.argument("", 1 if op in ("gather", "gather_object") else 0)
+    if written is not None:
+        (make_uniform if op in UNIFORM_IN_PLACE else make_whole)(written, how)
+    return Opaque(f"{op}()", result)
+
+
+def _uniform(tags: Tags, how: str) -> Tags:
+    """Return the tags of what is the same on every rank."""
+    return frozenset(tag for tag in put_together(tags, how) if tag not in ("data", "rank"))
+
+
+def _brought(call: Call) -> tuple[Ref, ...]:
+    """Return the loaders from whose batches a rank computed what it brings to a collective."""
+    return in_order({ref for value in call.given() for _, tags in numbers_of_batches(value) for ref in own_part(tags)})
+
+
+_WRITTEN_BY_NAME = ("gather_list", "object_gather_list", "tensor_list", "object_list", "output_tensor", "tensor")
+"""The arguments that a collective writes its result to."""
 
 
 def _group_position(path: str) -> int:
@@ -144,16 +168,35 @@ _DIFFERENTIABLE_POSITION = {"all_gather": 1, "gather": 2, "scatter": 2}
 """The functions that gradients pass through take their tensors in other ways (torch/distributed/nn/functional.py)."""
 
 
-def make_uniform(value: Abstract) -> None:
+def make_uniform(value: Abstract, how: str = "gather") -> None:
     """Note that a collective gave every rank the same value: it is rank-local no longer."""
+    make_whole(value, how)
     if isinstance(value, (Opaque, Made)):
-        value.tags = frozenset(tag for tag in value.tags if tag not in ("data", "rank"))
+        value.tags = _uniform(value.tags, how)
     elif isinstance(value, Items):
-        value.extra = frozenset(tag for tag in value.extra if tag not in ("data", "rank"))
+        value.extra = _uniform(value.extra, how)
         for i, item in enumerate(value.items):
             if isinstance(item, (Choice, Table)):  # of which the ranks held different ones, or some of it
                 value.items[i] = Opaque(f"what came instead of {text(item)}")
-            make_uniform(item)
+            make_uniform(item, how)
+
+
+def make_whole(value: Abstract, how: str) -> None:
+    """Note that a collective put a value together from those of all ranks, on one of them at least."""
+    if isinstance(value, (Opaque, Made, Choice)):
+        value.tags = put_together(value.tags, how)
+    if isinstance(value, (Opaque, Made)):
+        for name in [name for name in value.attributes if isinstance(name, tuple) and name[0] == "item"]:
+            del value.attributes[name]
+    elif isinstance(value, Attribute):
+        make_whole(value.receiver, how)  # ``all_reduce(loss.data)``
+        value.tags = put_together(value.tags, how)
+    elif isinstance(value, (Choice, Items)):
+        parts = [option for _, option in options(value)] if isinstance(value, Choice) else value.items
+        for part in parts:
+            make_whole(part, how)
+    if isinstance(value, (Items, Table)):
+        value.extra = put_together(value.extra, how)
 
 
 def _new_group(walk: Walk, call: Call) -> Abstract:
@@ -165,7 +208,7 @@ def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
         return None
     walk.emit(Collective, call.node, op=call.path.rpartition(".")[2])
-    return Opaque(call.path, frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+    return Opaque(call.path, _uniform(call.flow(), "sum" if "reduce" in call.path else "gather"))
 
 
 def _backend(walk: Walk, call: Call) -> Abstract:
@@ -205,7 +248,7 @@ _MPI_COLLECTIVES = [
 def _mpi_collective(walk: Walk, call: Call) -> Abstract:
     """A collective of MPI: every rank has to call it as well, and gets the same."""
     walk.emit(Collective, call.node, op=f"MPI {call.path.rpartition('.')[2]}")
-    return Opaque(call.path, frozenset(tag for tag in call.flow() if tag not in ("data", "rank")))
+    return Opaque(call.path, _uniform(call.flow(), "sum" if "reduce" in call.path else "gather"))
 
 
 FUNCTIONS = {
@@ -243,5 +286,5 @@ def _metric_computed(walk: Walk, call: Call) -> Abstract | None:
 METHODS = {
     "compute": _metric_computed,
     "wait_for_everyone": _accelerate_collective,
-    "gather_for_metrics": _accelerate_collective,
+    **dict.fromkeys(["gather_for_metrics", "gather", "reduce", "all_reduce", "all_gather"], _accelerate_collective),
 }

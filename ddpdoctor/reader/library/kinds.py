@@ -118,6 +118,35 @@ def layers_of(value: Made) -> Items:
     return layers
 
 
+LOCAL = (
+    "builtins.",
+    "torch.",
+    "torchvision.",
+    "numpy.",
+    "math.",
+    "statistics.",
+    "scipy.",
+    "sklearn.",
+    "pandas.",
+    "einops.",
+    "collections.",
+    "copy.",
+    "itertools.",
+    "functools.",
+    "operator.",
+    "decimal.",
+    "tqdm.",
+    "timm.utils.accuracy",
+    "torchmetrics.functional.",
+)
+"""Calls, by the start of their path, in which a rank computes by itself: no other rank's numbers come in."""
+
+
+def is_local(path: str) -> bool:
+    """Whether a call asks no other rank for anything."""
+    return path.startswith(LOCAL) and not path.startswith("torch.distributed.")
+
+
 MODEL_MAKERS = (
     "torchvision.models.",
     "timm.create_model",

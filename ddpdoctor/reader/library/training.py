@@ -1,5 +1,7 @@
 """The training step: losses, backward passes and optimisers."""
 
+from collections.abc import Hashable
+
 from ddpdoctor.events import Backward, OptimizerStep, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
@@ -117,8 +119,12 @@ def _item(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if receiver is None or not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
         return None
-    tags = frozenset(tag for tag in receiver.tags if isinstance(tag, str))
+    tags = frozenset(tag for tag in receiver.tags if isinstance(tag, str) or _is_mark(tag))
     return Opaque(f"{text(receiver)}.{call.path.rpartition('.')[2]}()", tags)
+
+
+def _is_mark(tag: Hashable) -> bool:
+    return isinstance(tag, tuple) and tag[0] in ("measure", "pooled")
 
 
 def _register_hook(walk: Walk, call: Call) -> Abstract | None:

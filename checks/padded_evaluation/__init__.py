@@ -1,0 +1,89 @@
+"""An evaluation whose DistributedSampler repeats samples to make the parts even, and that counts them twice."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
+from ddpdoctor.evaluation import evaluated, final, is_dealt_out_to
+from ddpdoctor.events import Collective, EpochBegun, LoaderBuilt, SamplerBuilt
+from ddpdoctor.facts import is_distributed, samplers
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
+from ddpdoctor.join import same_object
+from ddpdoctor.place import Place
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Ref, alternatives, truth
+
+SUMS = frozenset({"all_reduce", "reduce", "reduce_scatter", "all_reduce_coalesced", "MPI allreduce"})
+"""Collectives that add numbers up, so that no sample can be told from its copy any more."""
+PADDING = frozenset(
+    {
+        "torch.utils.data.DistributedSampler",
+        "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler",
+        "timm.data.distributed_sampler.OrderedDistributedSampler",
+    }
+)
+"""Samplers that repeat the first samples until each rank has as many."""
+SHOWN = 8
+
+
+def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
+    """Find the samplers that pad evaluation data whose sums are then added up over the ranks."""
+    if not is_distributed(trace):
+        return
+    known, seen = samplers(trace), set[Place]()
+    for loader, built in evaluated(trace).items():
+        padded = next((known[ref] for ref in built.distributed_samplers if _pads(known.get(ref))), None)
+        used = next((event for event in final(trace, loader) if loader in event.added), None)
+        if padded is None or used is None or padded.place in seen or not compatible(padded.when, used.when):
+            continue
+        added = next((event for event in trace.of(Collective) if _adds(event, loader, built)), None)
+        if added is None:
+            continue
+        seen.add(padded.place)
+        yield Fault(
+            place=padded.place,
+            message="this sampler repeats samples until every rank has as many, and the copies count in the result",
+            places=(Label(place=added.place, text="added up over the ranks here"),),
+            about=loader,
+            event=padded,
+            fix=Fix(description="gather the predictions and cut them to len(dataset), or evaluate the rest apart"),
+        )
+
+
+def _pads(sampler: SamplerBuilt | None) -> bool:
+    if sampler is None or sampler.sampler.type not in PADDING:
+        return False
+    drops = sampler.drop_last
+    return drops is None or any(truth(value) is not True for _, value in alternatives(drops))
+
+
+def _adds(event: Collective, loader: Ref, built: LoaderBuilt) -> bool:
+    return event.op in SUMS and loader in event.loaders and is_dealt_out_to(event, built)
+
+
+def a_sample_came_twice(fault: Fault, run: Observed) -> Verdict:
+    """Look for samples that several ranks drew in one pass over the loader."""
+    assert fault.about is not None
+    refs = same_object(fault.about, {event.loader for event in run.of(EpochBegun)})
+    begun = [next((one for one in run.on(rank, EpochBegun) if one.loader in refs), None) for rank in run.ranks]
+    drawn = [list(event.indices) for event in begun if event is not None and event.indices is not None]
+    if len(drawn) < len(run.ranks):
+        return not_reached("not every rank came to the evaluation, or its samples cannot be read")
+    every = [index for one in drawn for index in one]
+    twice = sorted({index for index in every if every.count(index) > 1})
+    if not twice:
+        return not_reached(f"{len(every)} samples divide by {len(drawn)} ranks: only other numbers of ranks get copies")
+    return confirmed(
+        f"{len(every) - len(set(every))} of {len(set(every))} samples are evaluated twice", indices=twice[:SHOWN]
+    )
+
+
+CHECK = Check(
+    name="padded-evaluation",
+    summary="a DistributedSampler pads the evaluation data, and the copies count in the metric",
+    severity=Severity.NOTE,
+    layers=("source", "probe"),
+    triggers=(SamplerBuilt,),
+    predict=copies_are_counted,
+    judge=a_sample_came_twice,
+)

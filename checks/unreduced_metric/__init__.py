@@ -1,0 +1,97 @@
+"""A number of one rank's part of the evaluation data that is taken for the number of all of it."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.evaluation import decided_by, evaluated, final, is_dealt_out_to, is_in_a_loop_over, is_put_together
+from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, Reported
+from ddpdoctor.facts import is_distributed
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
+from ddpdoctor.place import Place
+from ddpdoctor.trace import Predicted
+from ddpdoctor.value import Ref
+
+WAITS = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list"})
+"""Collectives that put nothing together."""
+MAX_LABELS = 3
+
+
+def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
+    """Find the evaluations of dealt-out data whose numbers are used with nothing between that reduces them."""
+    if not is_distributed(trace):
+        return
+    seen: set[Place] = set()
+    for loader, built in evaluated(trace).items():
+        steering = [event for event in _steered(trace, loader) if is_dealt_out_to(event, built)]
+        told = [event for event in final(trace, loader) if loader in event.loaders and is_dealt_out_to(event, built)]
+        if is_put_together(trace, loader):
+            told = [event for event in told if not event.names_rank]
+        certain = bool(steering or told)
+        uses: list[Event] = [*steering, *told] or list(_told_in_passing(trace, loader, built))
+        if not uses or uses[0].place in seen:
+            continue
+        seen.add(uses[0].place)
+        yield _fault(built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM)
+
+
+def _steered(trace: Predicted, loader: Ref) -> Iterator[Event]:
+    """Yield what a rank's own number decides: its learning rate, or which checkpoint is the best."""
+    for event in final(trace, loader):
+        if event.how == "schedule" and loader in event.loaders:
+            yield event
+    for used in trace.of(FileUsed):
+        if used.op == "save" and loader in decided_by(used):
+            yield used
+
+
+def _told_in_passing(trace: Predicted, loader: Ref, built: LoaderBuilt) -> Iterator[Event]:
+    """Yield the reports on single batches, where no more is ever said of a loader and no rank asks another."""
+    begun = [event for event in trace.of(EpochBegun) if event.loader == loader]
+    asked = [event for event in trace.of(Collective) if event.op not in WAITS and event.order > begun[0].order]
+    for event in trace.of(Reported) if not asked else ():
+        if loader in event.loaders and is_in_a_loop_over(event, loader) and is_dealt_out_to(event, built):
+            yield event
+
+
+def _fault(built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: Confidence) -> Fault:
+    first = uses[0]
+    others = dict.fromkeys(event.place for event in uses[1:] if event.place != first.place)
+    return Fault(
+        place=first.place,
+        message=_message(first),
+        severity=Severity.ERROR if steers else None,
+        confidence=confidence,
+        places=(
+            Label(place=_sampler(built), text="dealt out to the ranks here"),
+            *(Label(place=place, text="used here too") for place in list(others)[:MAX_LABELS]),
+        ),
+        about=built.loader,
+        event=first,
+        fix=Fix(
+            description="dist.all_reduce the sums and the counts before they are divided, or gather the predictions"
+        ),
+    )
+
+
+def _sampler(built: LoaderBuilt) -> Place:
+    return built.distributed_samplers[0].place if built.distributed_samplers else built.place
+
+
+def _message(use: Event) -> str:
+    if isinstance(use, FileUsed):
+        return "which checkpoint is the best is decided by one rank's part of the evaluation data: nothing reduces it"
+    assert isinstance(use, Reported)
+    if use.how == "schedule":
+        return "each rank sets its learning rate by its own part of the evaluation data: the replicas drift apart"
+    does = "printed" if use.how == "print" else "logged"
+    return f"the number {does} here is of one rank's part of the evaluation data, not of all: nothing reduces it"
+
+
+CHECK = Check(
+    name="unreduced-metric",
+    summary="an evaluation is split over the ranks, and the number of one rank's part is taken for all of it",
+    severity=Severity.WARNING,
+    layers=("source",),
+    triggers=(Reported, FileUsed),
+    predict=own_part_taken_for_all,
+)
