@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
 
 
@@ -22,6 +23,7 @@ class Atom:
     ``refusals`` has for each alternative the literals any of which refuses it. ``literals`` are the two over this atom:
     that it does not hold, and that it does.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
+    ``line`` and ``place`` are where the test is made first.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
@@ -35,6 +37,7 @@ class Atom:
         "line",
         "literals",
         "measured",
+        "place",
         "refusals",
         "text",
     )
@@ -46,13 +49,16 @@ class Atom:
         expression: Expression | None = None,
         line: int = 0,
         definition: "frozenset[Condition] | None" = None,
+        *,
         by_default: bool | None = None,
         measured: frozenset[Hashable] = frozenset(),
+        place: Place | None = None,
     ) -> None:
         self.text = text
         self.kind = kind
         self.expression = expression
         self.line = line
+        self.place = place
         self.definition = definition
         self.by_default = by_default
         self.measured = measured

@@ -4,6 +4,14 @@ from ddpdoctor.check import Row
 
 INDEX: tuple[Row, ...] = (
     Row(
+        name="accumulation-without-no-sync",
+        summary="gradients accumulate over several backwards, and every one of them is all-reduced",
+        severity="note",
+        layers=("source",),
+        triggers=("Backward",),
+        preview=False,
+    ),
+    Row(
         name="bypassed-ddp-forward",
         summary="a training loss is computed around DDP: its gradients are not averaged",
         severity="error",

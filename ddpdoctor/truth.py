@@ -9,7 +9,7 @@ from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
 
 def holds_for(formula: Formula, member: Member) -> bool | None:
     """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
-    return _worth(formula, lambda atom: _worth_on(atom, member))
+    return worth(formula, lambda atom: _worth_on(atom, member))
 
 
 def holds_by_default(formula: Formula) -> bool | None:
@@ -17,15 +17,15 @@ def holds_by_default(formula: Formula) -> bool | None:
 
     What no option decides (ranks, data, unknown values) is left open.
     """
-    return _worth(formula, _worth_by_default)
+    return worth(formula, _worth_by_default)
 
 
-def _worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
+def worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
     """Return a formula's value, three-valued, given that of its atoms."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, AllOf):
-        return _all(_worth(part, of_atom) for part in formula.parts)
+        return _all(worth(part, of_atom) for part in formula.parts)
     answer = of_atom(formula.atom)
     return None if answer is None else answer is formula.holds
 

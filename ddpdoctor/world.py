@@ -15,7 +15,10 @@ class Expression(NamedTuple):
     """A value that each rank can work out from what its launcher gave it: an operator over operands.
 
     Leaves: ``constant``, ``rank``, ``local_rank``, ``node``, ``world_size``, ``local_world_size``,
-    ``initialized``, ``environment`` (name, default), ``environment_has`` (name) and ``unknown`` (text).
+    ``initialized``, ``environment`` (name, default), ``environment_has`` (name) and ``unknown`` (text). In what a loop
+    counts also ``round`` (the loop's place: 0 in its first round), ``counter`` (a name, and whether it is also set
+    anew: a number that rounds change in a way that is not followed) and ``named`` (a text: a number that rounds leave
+    as it is).
     """
 
     operator: str
@@ -40,8 +43,13 @@ LEAVES = frozenset(
         "environment",
         "environment_has",
         "unknown",
+        "round",
+        "counter",
+        "named",
     )
 )
+COUNTS = frozenset({"round", "counter"})
+"""The leaves that differ from one round of a loop to the next."""
 
 
 class Member(NamedTuple):
@@ -128,9 +136,32 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
+def is_counted(expression: Expression | None) -> bool:
+    """Whether a value changes from round to round of a loop."""
+    return expression is not None and not COUNTS.isdisjoint(expression.leaves())
+
+
 def evaluate(expression: Expression, member: Member) -> Any:
     """Return the expression's value on one rank, or :data:`UNKNOWN`."""
-    name, operands = expression
+    return evaluate_with(expression, lambda leaf: _of_member(leaf, member))
+
+
+def evaluate_with(expression: Expression, of_leaf: Callable[[Expression], Any]) -> Any:
+    """Return the expression's value given that of its leaves, or :data:`UNKNOWN`."""
+    function = _OPERATORS.get(expression.operator)
+    if function is None:
+        return of_leaf(expression)
+    values = [evaluate_with(operand, of_leaf) for operand in expression.operands]
+    if any(value is UNKNOWN for value in values):
+        return UNKNOWN
+    try:
+        return function(*values)
+    except (ArithmeticError, TypeError, ValueError):
+        return UNKNOWN
+
+
+def _of_member(leaf: Expression, member: Member) -> Any:
+    name, operands = leaf
     if name == "constant":
         return operands[0]
     if name in Member._fields:
@@ -142,16 +173,7 @@ def evaluate(expression: Expression, member: Member) -> Any:
     if name == "environment_has":
         known = operands[0] in LAUNCH_VARIABLES
         return operands[0] in member.environment() if known else UNKNOWN
-    function = _OPERATORS.get(name)
-    if function is None:
-        return UNKNOWN
-    values = [evaluate(operand, member) for operand in operands]
-    if any(value is UNKNOWN for value in values):
-        return UNKNOWN
-    try:
-        return function(*values)
-    except (ArithmeticError, TypeError, ValueError):
-        return UNKNOWN
+    return UNKNOWN
 
 
 def _from_environment(name: str, default: Expression | None, member: Member) -> Any:

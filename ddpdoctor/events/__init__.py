@@ -12,7 +12,7 @@ from ddpdoctor.events.collectives import MEETING, Blocked, Collective
 from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet, LoaderBuilt, SamplerBuilt, Seeded
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
-from ddpdoctor.events.gradients import GradientsClipped, ScalerBuilt, Unscaled
+from ddpdoctor.events.gradients import GradientsClipped, GradientsZeroed, ScalerBuilt, SyncSwitched, Unscaled
 from ddpdoctor.events.metrics import Reported
 from ddpdoctor.events.model import (
     DATA_PARALLEL,
@@ -65,6 +65,7 @@ __all__ = [
     "GradientsChanged",
     "GradientsClipped",
     "GradientsSeen",
+    "GradientsZeroed",
     "GroupDestroyed",
     "GroupInit",
     "LoaderBuilt",
@@ -86,6 +87,7 @@ __all__ = [
     "StateLoaded",
     "Substituted",
     "SyncBatchNormConverted",
+    "SyncSwitched",
     "TrackerStarted",
     "Trial",
     "Unfollowed",

@@ -1,7 +1,20 @@
-"""What is done to the gradients between the backward and the optimiser's step: scaling and clipping."""
+"""What is done to the gradients around the backward: averaging put off, scaling, clipping, zeroing."""
 
 from ddpdoctor.events.base import Event
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
+
+
+class SyncSwitched(Event):
+    """P: whether a wrapper averages gradients is switched, ``by`` ``no_sync`` or by writing an attribute."""
+
+    model: Value
+    by: str
+
+
+class GradientsZeroed(Event):
+    """P: gradients are set to zero or to ``None``; ``of`` is the optimiser or model that was asked to."""
+
+    of: Value = UNKNOWN_VALUE
 
 
 class ScalerBuilt(Event):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ddpdoctor.condition import Formula
 from ddpdoctor.events.base import Event
 from ddpdoctor.value import Ref, Value
 
@@ -9,13 +10,16 @@ from ddpdoctor.value import Ref, Value
 class Forward(Event):
     """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
     around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
-    the mode that the model was last put into. O: ``inputs`` is a digest of what a wrapper got, in its first passes.
+    the mode that the model was last put into. P: ``synced`` is the formula under which the gradients of a wrapper's
+    forward will be averaged: not in ``no_sync()``, nor while its ``require_backward_grad_sync`` is false (both are read
+    in the forward). O: ``inputs`` is a digest of what a wrapper got, in its first passes.
     """
 
     model: Value
     via: str
     grad: bool = True
     training: bool | None = None
+    synced: Formula = True
     inputs: str | None = None
 
 

@@ -67,7 +67,7 @@ def _bound(walk: Walk, found: Abstract, receiver: Object, node: ast.AST) -> Abst
 def _counted(walk: Walk, cls: Class, name: str, value: Abstract) -> Abstract:
     """Return an attribute's value; one that is counted up somewhere has, inside a loop, no one value."""
     if walk.loops and isinstance(value, Known) and name in cls.module.widened and _is_number(value.value):
-        return Opaque(f"{cls.name}.{name}", default=value)
+        return Opaque(f"{cls.name}.{name}", default=value, expression=Expression("counter", (name, False)))
     return value
 
 

@@ -25,7 +25,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.world import RANK_LEAVES, UNKNOWN, WORLDS, Expression, constant, evaluate
+from ddpdoctor.world import RANK_LEAVES, UNKNOWN, WORLDS, Expression, constant, evaluate, is_counted
 
 
 def test(walk: Walk, node: ast.expr, frame: Frame) -> Formula:
@@ -75,7 +75,7 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
     usual = bool(default.value) if isinstance(default, Known) else None
     if isinstance(value, Opaque) and value.expression is not None:
         expression = Expression("bool", (value.expression,))
-        return walk.literal(value.name, kind_of(value.tags, "other", expression), expression, node, usual)
+        return walk.literal(value.name, kind_of(value.tags, value.origin, expression), expression, node, usual)
     return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node, usual)
 
 
@@ -216,6 +216,11 @@ def number(value: Abstract) -> Expression | None:
     return None
 
 
+def named(value: Abstract) -> Expression:
+    """Return the expression of a number of which no more than its name is known."""
+    return Expression("named", (text(value),))
+
+
 def is_rank(value: Abstract) -> bool:
     """Whether a value is a rank number: worked out from the rank, not merely touched by it."""
     expression = number(value)
@@ -231,6 +236,10 @@ def _comparison(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract
     expressions = [_decided(left, right), _decided(right, left)]
     tags = left.tags | right.tags
     origins = {getattr(value, "origin", "other") for value in (left, right)}
+    if not (is_rank(left) or is_rank(right)) and (is_counted(number(left)) or is_counted(number(right))):
+        counted = Expression(sign, (number(left) or named(left), number(right) or named(right)))
+        origin = "configuration" if "configuration" in origins else "other"
+        return walk.literal(name, kind_of(tags, origin), counted, node, usual, tags)
     if None not in expressions and any(_varies(expression) for expression in expressions):
         expression = Expression("==" if sign == "is" else sign, tuple(expressions))
         return walk.literal(name, kind_of(tags, "other", expression), expression, node, usual)

@@ -3,9 +3,9 @@
 import ast
 
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, derived, options
 from ddpdoctor.reader.cells import choice, read
-from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Class, Function, Made, Object
@@ -129,7 +129,12 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         return _merged(walk, layers, node) if layers else None
     last = value.path.rpartition(".")[2]
     if value.path == "builtins.enumerate" and value.args:
-        index = Opaque(f"index in {walk.line(node)}", frozenset({("index", loop)} if loop else ()))
+        start = value.args[1] if len(value.args) > 1 else value.kwargs.get("start")
+        index = Opaque(
+            f"index in {walk.line(node)}",
+            frozenset({("index", loop)} if loop else ()),
+            expression=_count(loop, start),
+        )
         return Items([index, item_of(walk, value.args[0], node, loop, depth)], "tuple")
     if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
         parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
@@ -152,7 +157,19 @@ def _item_of_range(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) ->
     if bound == Expression("constant", (1,)) and len(value.args) == 1:
         return Known(0)
     tags = value.tags | ({("index", loop)} if loop else set())
-    return Opaque(f"index in {walk.line(node)}", tags)
+    start = value.args[0] if len(value.args) > 1 else None
+    count = _count(loop, start, value.args[2] if len(value.args) > 2 else None)
+    return Opaque(f"index in {walk.line(node)}", tags, expression=count)
+
+
+def _count(loop: Loop | None, start: Abstract | None, step: Abstract | None = None) -> Expression | None:
+    """Return what a loop counts, from its start on in its steps."""
+    if loop is None:
+        return None
+    count: Expression | None = Expression("round", (loop.place,))
+    if step is not None:
+        count = derived("*", count, number(step) or named(step))
+    return count if start is None else derived("+", number(start) or named(start), count)
 
 
 def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abstract:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import Condition, together
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, options
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
@@ -15,6 +15,7 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import Expression, constant
 
 MAX_UNROLLED = 4
 """A loop over so few known things (phases, models) is interpreted once for each."""
@@ -153,7 +154,25 @@ def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:
             continue
         for i, (when, value) in enumerate(cell):
             if isinstance(value, Known) and isinstance(value.value, (int, float, str)):
-                cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value))
+                count = (
+                    None if isinstance(value.value, (str, bool)) else _counted(walk, node, name, constant(value.value))
+                )
+                cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value, expression=count))
+            elif isinstance(value, Opaque) and value.expression in _counters(name):
+                count = _counted(walk, node, name, Expression("named", (name,)))
+                cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value.default, expression=count))
+
+
+def _counted(walk: Walk, node: "ast.For | ast.AsyncFor | ast.While", name: str, start: Expression) -> Expression | None:
+    """Return the number that a variable has in a round: one more in each where the loop does nothing else to it."""
+    if not walk.loops or not walk.syntax.counts_up(node, name):
+        return _counters(name)[walk.syntax.sets(node, name)]
+    return derived("+", start, Expression("round", (walk.loops[-1].place,)))
+
+
+def _counters(name: str) -> tuple[Expression, Expression]:
+    """Return what stands for a number that a loop changes: one that it only adds to, and one that it sets anew."""
+    return Expression("counter", (name, False)), Expression("counter", (name, True))
 
 
 def comprehension(

@@ -9,9 +9,9 @@ from typing import Any
 from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
-from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.texts import text
-from ddpdoctor.world import Expression
+from ddpdoctor.world import RANK_LEAVES, Expression, is_counted
 
 _FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add),
@@ -57,8 +57,9 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         return Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
     sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
     tags = left.tags | right.tags
-    expression = _combined(sign, number(left), number(right))
-    if expression is not None and sign == "+" and None in (number(left), number(right)):
+    one, other = _numbers(left, right)
+    expression = _combined(sign, one, other)
+    if expression is not None and sign == "+" and None in (one, other):
         tags |= {"guessed"}
     elif expression is not None and sign == "*" and Expression("node") in expression.operands:
         tags -= {"guessed"}  # what is multiplied is a node's number, as its name says
@@ -68,6 +69,16 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         origin="configuration" if _is_option(left) or _is_option(right) else "other",
         expression=expression,
     )
+
+
+def _numbers(left: Abstract, right: Abstract) -> tuple[Expression | None, Expression | None]:
+    """Return how each rank works two operands out; beside a loop's count, what is not known goes by its name."""
+    one, other = number(left), number(right)
+    if is_counted(one) and not is_counted(other):
+        return (None, other) if _leaves(other) & RANK_LEAVES else (one, other or named(right))
+    if is_counted(other) and not is_counted(one):
+        return (one, None) if _leaves(one) & RANK_LEAVES else (one or named(left), other)
+    return one, other
 
 
 def _compute(left: object, op: ast.operator, right: object) -> Abstract | None:

@@ -16,6 +16,7 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Runner, Walk
+from ddpdoctor.world import Expression
 
 
 def _expression(walk: Walk, node: ast.Expr, frame: Frame) -> None:
@@ -41,7 +42,8 @@ def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
     if walk.loops and isinstance(node.target, (ast.Name, ast.Attribute)):
         tags = value.tags
         if not tags and not isinstance(value, Opaque) and getattr(value, "value", None).__class__ in (int, float):
-            value = Opaque(f"{text(left)} counted in {walk.line(node)}")
+            name = f"{text(left)} counted in {walk.line(node)}"
+            value = Opaque(name, expression=Expression("counter", (name, True)))
     assign(walk, node.target, value, frame)
 
 

@@ -53,6 +53,34 @@ class Syntax:
             )
         return self._assigned[loop]
 
+    def counts_up(self, loop: "ast.For | ast.AsyncFor | ast.While", name: str) -> bool:
+        """Whether a loop adds one to a variable in each round, and gives it no value otherwise."""
+        stores = [
+            inner
+            for inner in own_nodes(loop.body)
+            if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
+        ]
+        added = [
+            one.target
+            for one in loop.body
+            if isinstance(one, ast.AugAssign)
+            and isinstance(one.op, ast.Add)
+            and isinstance(one.value, ast.Constant)
+            and one.value.value == 1
+        ]
+        return len(stores) == 1 and stores[0] in added
+
+    def sets(self, loop: "ast.For | ast.AsyncFor | ast.While", name: str) -> bool:
+        """Whether a loop gives a variable a value anew, and does not only add to the one that it has."""
+        added = {id(one.target) for one in own_nodes(loop.body) if isinstance(one, ast.AugAssign)}
+        return any(
+            isinstance(inner, ast.Name)
+            and inner.id == name
+            and isinstance(inner.ctx, ast.Store)
+            and id(inner) not in added
+            for inner in own_nodes(loop.body)
+        )
+
     def has_another_rank(self, trees: "tuple[ast.Module, ...]", option: str) -> bool:
         """Whether a program takes its rank from elsewhere than an option, and never stores it under that name."""
         nodes = [node for tree in trees for node in ast.walk(tree)]

@@ -115,6 +115,7 @@ class Walk:
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
+        self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
         self.own_folder = False  # whether the working directory is one of the rank's own
@@ -269,7 +270,8 @@ class Walk:
         atom = self._atoms.get(text)
         if atom is None:
             measured = frozenset(tag[1] for tag in measures(tags))  # type: ignore[index]
-            atom = Atom(text, kind, expression, getattr(node, "lineno", 0), by_default=by_default, measured=measured)
+            place, line = (None, 0) if node is None else (self.place(node), getattr(node, "lineno", 0))
+            atom = Atom(text, kind, expression, line, by_default=by_default, measured=measured, place=place)
             self._atoms[text] = atom
         return Literal(atom, True)
 

@@ -13,6 +13,7 @@ from typing import Any
 from ddpdoctor.reader import environment
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.library import (
+    averaging,
     builtin,
     checkpoints,
     configuration,
@@ -53,6 +54,7 @@ SUBJECTS: tuple[Any, ...] = (
     data,
     modules,
     wrapping,
+    averaging,
     scaling,
     training,
     files,
@@ -128,5 +130,7 @@ def attribute_written(walk: Walk, value: Abstract, name: str, new: Abstract, nod
     """Note what writing an attribute means beyond the attribute."""
     if name == "epoch" and isinstance(value, Made) and value.path in kinds.RANK_AWARE:
         data.epoch_written(walk, value, new, node)
+    averaging.flag_written(walk, value, name, node)
     if name == "grad":
+        averaging.gradient_dropped(walk, value, new, node)
         layouts.gradient_written(walk, value, new, node)

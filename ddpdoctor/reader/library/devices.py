@@ -15,7 +15,7 @@ from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.world import Expression
+from ddpdoctor.world import Expression, is_counted
 
 DEVICE = "torch.device"
 _INDEX = re.compile("[0-9]{1,4}")
@@ -42,7 +42,8 @@ def device_of(value: Abstract | None) -> Device:
         if isinstance(head, str):
             found = re.match(r"(?:cuda|xpu|hpu):$", head)
             return Device(True, value.parts[1]) if found and len(value.parts) > 1 else Device(None, None)
-    if isinstance(value, Opaque) and (value.expression is not None or "rank" in value.tags):
+    worked_out = isinstance(value, Opaque) and value.expression is not None and not is_counted(value.expression)
+    if worked_out or (isinstance(value, Opaque) and "rank" in value.tags):
         return Device(True, value)
     if isinstance(value, Opaque):
         return Device(None, value)

@@ -20,6 +20,7 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.functions import call_function
+from ddpdoctor.reader.library.averaging import synced
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.norms import mode_of
 from ddpdoctor.reader.lowering import lower
@@ -47,9 +48,9 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     tags = call.flow()
     via = _via(walk, callee)
     if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0):
+        mode, averaged = mode_of(walk, callee), synced(walk, callee)
         grad = not any(block.kind == "no_grad" for block in walk.within)
-        mode = mode_of(walk, callee)
-        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode)
+        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode, synced=averaged)
         tags |= {("forward", event.order), "data"}
     inside = via != "model"
     walk.in_forward += 1

@@ -104,13 +104,6 @@ def _wrapped_in_ddp(walk: Walk, value: Abstract) -> bool:
     return any(wrapper.path in DDP_WRAPPERS for wrapper in wrapped_by(walk, value))
 
 
-def _no_sync(walk: Walk, call: Call) -> Abstract | None:
-    receiver = call.receiver
-    if isinstance(receiver, Made) and receiver.path in WRAPPERS:
-        return walk.make(call, NO_TAGS, "no_sync")
-    return None
-
-
 def _named_block(kind: str) -> Callable[[Walk, Abstract, ast.AST], tuple[str, Abstract]]:
     def model(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
         return kind, manager
@@ -130,7 +123,6 @@ FUNCTIONS = {
     "torch.nn.SyncBatchNorm.convert_sync_batch_norm": _convert,
     "apex.parallel.convert_syncbn_model": _convert,
 }
-METHODS = {"no_sync": _no_sync}
 ATTRIBUTES = dict.fromkeys(WRAPPERS, _module_of)
 CONTEXTS = {
     "torch.no_grad": _named_block("no_grad"),
@@ -138,7 +130,6 @@ CONTEXTS = {
     "torch.autograd.no_grad": _named_block("no_grad"),
     "torch.set_grad_enabled": _grad_mode,
     "torch.autograd.set_grad_enabled": _grad_mode,
-    "no_sync": _named_block("no_sync"),
     "torch.distributed.algorithms.Join": _named_block("join"),
     "torch.distributed.algorithms.join.Join": _named_block("join"),
     "torch.autocast": _named_block("autocast"),

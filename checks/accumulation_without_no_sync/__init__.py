@@ -1,0 +1,94 @@
+"""Gradients that accumulate over several backwards, every one of which is all-reduced."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import as_formula, compatible
+from ddpdoctor.events import Backward, Forward, GradientsZeroed, ModelWrapped, OptimizerStep, SyncSwitched
+from ddpdoctor.finding import Fault, Fix, Label, Severity
+from ddpdoctor.place import Place
+from ddpdoctor.rounds import counts, happens_now_and_then
+from ddpdoctor.trace import Predicted
+from ddpdoctor.value import Ref
+
+AVERAGING = ("torch.nn.parallel.DistributedDataParallel", "fairscale.nn.data_parallel.ShardedDataParallel")
+"""The wrappers that average in every backward and can be told not to. FSDP keeps the whole gradient for that."""
+
+
+def every_backward_is_reduced(trace: Predicted) -> Iterator[Fault]:
+    """Find the backwards of a wrapped model of which several come before a step, where nothing puts averaging off."""
+    if any(not event.is_within("no_grad") for event in trace.of(SyncSwitched)):
+        return
+    told: set[tuple[Place, ...]] = set()
+    for backward in trace.of(Backward):
+        around = tuple(loop.place for loop in backward.loops)
+        if not around or around in told or backward.is_within("no_grad"):
+            continue
+        forward = _wrapped_forward(trace, backward)
+        step = _step_of_several(trace, backward, forward) if forward is not None else None
+        if forward is None or step is None:
+            continue
+        told.add(around)
+        alike = [one for one in trace.of(Backward) if one.loops == backward.loops and one.place != backward.place]
+        yield Fault(
+            place=backward.place,
+            message="every one of these backwards averages the gradients over all ranks, and the optimiser steps only "
+            "after several of them: all but the last average for nothing",
+            places=(
+                Label(place=step.place, text="the step"),
+                Label(place=forward.place, text="the forward"),
+                *(Label(place=place, text="called from here") for place in reversed(backward.stack[-4:])),
+                *(Label(place=one.place, text="and here") for one in alike[:2]),
+                *(Label(place=place, text="called from here") for one in alike[:2] for place in one.stack[-1:]),
+            ),
+            event=backward,
+            fix=Fix(description="run all but the last forward and backward before a step inside model.no_sync()"),
+        )
+
+
+def _wrapped_forward(trace: Predicted, backward: Backward) -> Forward | None:
+    """Return a forward through DDP that a backward's loss came from, in the same loops."""
+    wrappers = {event.wrapper for event in trace.of(ModelWrapped) if event.how in AVERAGING}
+    for forward in trace.of(Forward):
+        through_ddp = forward.via == "wrapper" and forward.model in wrappers and forward.grad
+        if through_ddp and forward.order in backward.forwards and forward.loops == backward.loops:
+            return forward
+    return None
+
+
+def _step_of_several(trace: Predicted, backward: Backward, forward: Forward) -> OptimizerStep | None:
+    """Return the step that takes the gradients of several backwards, where the next one after each is no other."""
+    found: OptimizerStep | None = None
+    for step in trace.of(OptimizerStep):
+        if step.process != backward.process or step.order < backward.order or not compatible(step.when, backward.when):
+            continue
+        outside = step.loops == backward.loops[: len(step.loops)]
+        if step.loops == backward.loops:
+            now_and_then = as_formula(step.when - backward.when)
+            if not any(counts(now_and_then)):
+                return None  # a step follows every backward
+            if found is None and any(happens_now_and_then(now_and_then, loop) for loop in backward.loops):
+                found = step
+        elif found is None and outside and step.loops and backward.loops[-1].kind != "comprehension":
+            found = step
+    if found is None or any(_zeroed_each_time(event, backward, found) for event in trace.of(GradientsZeroed)):
+        return None
+    return found
+
+
+def _zeroed_each_time(event: GradientsZeroed, backward: Backward, step: OptimizerStep) -> bool:
+    """Whether the gradients are set to zero in every round of the backward's loop: then none accumulate."""
+    other = isinstance(event.of, Ref) and step.optimizer is not None and event.of != step.optimizer
+    if other and isinstance(event.of, Ref) and "optim" in event.of.type:
+        return False
+    return event.process == backward.process and event.loops == backward.loops and event.when <= backward.when
+
+
+CHECK = Check(
+    name="accumulation-without-no-sync",
+    summary="gradients accumulate over several backwards, and every one of them is all-reduced",
+    severity=Severity.NOTE,
+    layers=("source",),
+    triggers=(Backward,),
+    predict=every_backward_is_reduced,
+)

@@ -1,0 +1,120 @@
+"""In which rounds of a loop something happens, as far as the loop's count decides it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ddpdoctor.condition import Atom, Formula, literals
+from ddpdoctor.events import Loop
+from ddpdoctor.place import Place
+from ddpdoctor.truth import worth
+from ddpdoctor.value import Constant, Symbol
+from ddpdoctor.world import UNKNOWN, WORLDS, Expression, evaluate, evaluate_with, is_counted
+
+FIRST = WORLDS["torchrun"][0]
+
+
+class Round(NamedTuple):
+    """One round of a loop: its number from 0, and what the numbers count as that are not known.
+
+    ``length`` is that of loaders and lists, ``size`` every other number that goes by a name.
+    """
+
+    loop: Place
+    number: int
+    size: int
+    length: int
+
+
+def holds_in(formula: Formula, at: Round) -> bool | None:
+    """Whether a formula holds in a round; ``None`` when that cannot be told."""
+    return worth(formula, lambda atom: _of_atom(atom, at))
+
+
+def _of_atom(atom: Atom, at: Round) -> bool | None:
+    if atom.definition is not None:
+        alternatives = [_all_of([holds_in(part, at) for part in alternative]) for alternative in atom.definition]
+        return True if True in alternatives else None if None in alternatives else False
+    if atom.expression is None:
+        return None
+    value = evaluate_with(atom.expression, lambda leaf: _of_leaf(leaf, at))
+    return None if value is UNKNOWN else bool(value)
+
+
+def _all_of(answers: list[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True
+
+
+def _of_leaf(leaf: Expression, at: Round) -> Any:
+    if leaf.operator == "round":
+        return at.number if leaf.operands[0] == at.loop else 0
+    if leaf.operator == "named":
+        return at.length if leaf.operands[0].startswith("len(") else at.size
+    return UNKNOWN if leaf.operator == "counter" else evaluate(leaf, FIRST)
+
+
+def counts(formula: Formula) -> Iterator[Atom]:
+    """Yield the tests in a formula that turn out differently from round to round."""
+    for literal in literals([formula]):
+        if is_counted(literal.atom.expression):
+            yield literal.atom
+
+
+def rounds_in(loop: Loop, size: int, length: int) -> int:
+    """Return how many rounds a loop has when what is not known counts as ``size`` and ``length``."""
+    if isinstance(loop.rounds, Constant) and isinstance(loop.rounds.value, int):
+        return min(loop.rounds.value, MANY)
+    if isinstance(loop.rounds, Symbol) and not loop.rounds.name.startswith("len("):
+        return size
+    return length
+
+
+MANY = 600
+"""How many rounds are looked at: more than twice what anybody accumulates over."""
+
+
+def happens_now_and_then(formula: Formula, loop: Loop) -> bool:
+    """Whether a loop comes to a formula's holding again and again with rounds between in which it does not hold."""
+    if any(_is_reset(atom) for atom in counts(formula)):
+        return True
+    largest = max((number for atom in counts(formula) for number in _constants(atom.expression)), default=0)
+    enough = min(2 * largest + 8, MANY)
+    for size, length in ((2, enough), (3, enough + 1)):
+        number = rounds_in(loop, size, length)
+        held = [holds_in(formula, Round(loop.place, i, size, length)) is not False for i in range(number)]
+        once_at_the_end = number > 1 and loop.rounds is not None and held == [False] * (number - 1) + [True]
+        if not once_at_the_end and not _comes_back(held):
+            return False
+    return True
+
+
+def _comes_back(held: list[bool]) -> bool:
+    """Whether something that holds ceases to, and holds again later."""
+    first = held.index(True) if True in held else len(held)
+    return False in held[first:] and True in held[held.index(False, first) :]
+
+
+def _constants(expression: Expression | None) -> Iterator[int]:
+    """Yield the whole numbers in an expression."""
+    if expression is not None and expression.operator == "constant":
+        if isinstance(expression.operands[0], int):
+            yield expression.operands[0]
+        return
+    for operand in expression.operands if expression is not None else ():
+        if isinstance(operand, Expression):
+            yield from _constants(operand)
+
+
+def _is_reset(atom: Atom) -> bool:
+    """Whether a test is on a number that rounds count up and set back, or on the remainder of one."""
+    pending = [atom.expression]
+    found = remainder = False
+    while pending:
+        one = pending.pop()
+        if one is None:
+            continue
+        remainder |= one.operator == "%"
+        found |= one.operator == "counter"
+        if one.operator == "counter" and one.operands[1]:
+            return True
+        pending += [operand for operand in one.operands if isinstance(operand, Expression)]
+    return found and remainder
