@@ -26,7 +26,7 @@ for epoch in range(3):
         ('pathlib.Path("out") / "last.pt"', "'out/last.pt'"),
         ('f"{args.out}/last.pt"', 'f"{args.out}/last.pt"'),
         ('f"{epoch}.pt"', 'f"{…}.pt"'),
-        ('f"{cfg.out}/{epoch}.pt"', 'f"{…}/{…}.pt"'),
+        ('f"{cfg.out}/{epoch}.pt"', 'f"{args.out}/{…}.pt"'),
         ("some_name(epoch)", "one file"),
     ],
 )

@@ -7,7 +7,8 @@ ones' conditions: one pass over the program suffices, and nothing is ever copied
 from collections.abc import Hashable, Iterable
 
 from ddpdoctor.condition import Condition, as_formula, assume, compact, negation, together, without_consequences
-from ddpdoctor.reader.abstract import Abstract, Cells, Choice, Known, Opaque
+from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque
+from ddpdoctor.reader.texts import text
 
 MAX_WRITES = 8
 MAX_OPTIONS = 6
@@ -80,6 +81,8 @@ def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
 def _identity(value: Abstract) -> Hashable:
     if isinstance(value, Known) and isinstance(value.value, (int, str, float, bool, type(None))):
         return type(value.value).__name__, value.value
+    if isinstance(value, Attribute):  # of an object and of its copy, say
+        return "attribute", text(value)
     return id(value)
 
 
