@@ -196,6 +196,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="stale-worker-epoch",
+        summary="an attribute of the data set is set every epoch, and persistent workers never see it",
+        severity="warning",
+        layers=("source",),
+        triggers=("DatasetChanged",),
+        preview=False,
+    ),
+    Row(
         name="sync-batchnorm-after-ddp",
         summary="BatchNorm is converted after the model was wrapped",
         severity="warning",

@@ -9,7 +9,16 @@ or empty. Paths of types are full dotted names with re-exports resolved: ``torch
 
 from ddpdoctor.events.base import MAIN, Event, Loop, Within
 from ddpdoctor.events.collectives import MEETING, Blocked, Collective
-from ddpdoctor.events.data import DatasetBuilt, EpochBegun, EpochEnded, EpochSet, LoaderBuilt, SamplerBuilt, Seeded
+from ddpdoctor.events.data import (
+    DatasetBuilt,
+    DatasetChanged,
+    EpochBegun,
+    EpochEnded,
+    EpochSet,
+    LoaderBuilt,
+    SamplerBuilt,
+    Seeded,
+)
 from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, GradientsZeroed, ScalerBuilt, SyncSwitched, Unscaled
@@ -50,6 +59,7 @@ __all__ = [
     "CudaTouched",
     "Cut",
     "DatasetBuilt",
+    "DatasetChanged",
     "DeviceSelected",
     "DeviceUsed",
     "Ended",

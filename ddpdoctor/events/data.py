@@ -53,6 +53,14 @@ class LoaderBuilt(Event):
     sharded_by: str | None = None
 
 
+class DatasetChanged(Event):
+    """P: in a loop, an attribute of a data set is written that ``loader``'s persistent workers hold copies of."""
+
+    dataset: Ref
+    loader: Ref
+    attribute: str
+
+
 class EpochSet(Event):
     """P O: ``set_epoch`` is called on a sampler (or on what forwards it to one)."""
 

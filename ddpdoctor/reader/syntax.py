@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ddpdoctor.reader.objects import Class
 
@@ -35,6 +36,7 @@ class Syntax:
         self._generators: dict[ast.AST, bool] = {}
         self._assigned: dict[ast.AST, frozenset[str]] = {}
         self._rank_aware: dict[Class, bool] = {}
+        self._drawn_with: dict[Class, frozenset[str]] = {}
 
     def is_generator(self, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> bool:
         """Whether a function has a yield of its own."""
@@ -93,6 +95,37 @@ class Syntax:
                 "istributed" in path for path in cls.external_bases()
             )
         return self._rank_aware[cls]
+
+    def drawn_with(self, cls: Class) -> frozenset[str]:
+        """Return the names of attributes and methods that drawing samples from an object of a class goes through."""
+        if cls not in self._drawn_with:
+            methods: dict[str, list[ast.AST]] = {}
+            for one in cls.resolution():
+                for node in one.node.body:
+                    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        methods.setdefault(node.name, []).append(node)
+            found, pending = set[str](), [name for name in DRAWING if name in methods]
+            while pending:
+                name = pending.pop()
+                if name not in found:
+                    found.add(name)
+                    nodes = (inner for node in methods.get(name, ()) for inner in ast.walk(node))
+                    pending += [inner.attr for inner in nodes if _is_read_of_self(inner)]
+            self._drawn_with[cls] = frozenset(found)
+        return self._drawn_with[cls]
+
+
+DRAWING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
+"""Methods of data sets and transforms that run in a loader's workers."""
+
+
+def _is_read_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
 
 
 def _tells_the_rank(node: ast.AST) -> bool:

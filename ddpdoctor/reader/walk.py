@@ -118,6 +118,7 @@ class Walk:
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
+        self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers
         self.own_folder = False  # whether the working directory is one of the rank's own
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self._at_root = False

@@ -19,6 +19,7 @@ from ddpdoctor.reader.library import (
     configuration,
     containers,
     data,
+    datasets,
     devices,
     entries,
     files,
@@ -35,7 +36,7 @@ from ddpdoctor.reader.library import (
     training,
     wrapping,
 )
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
 Model = Callable[[Walk, Call], "Abstract | None"]
@@ -131,6 +132,8 @@ def attribute_written(walk: Walk, value: Abstract, name: str, new: Abstract, nod
     if name == "epoch" and isinstance(value, Made) and value.path in kinds.RANK_AWARE:
         data.epoch_written(walk, value, new, node)
     averaging.flag_written(walk, value, name, node)
+    if isinstance(value, Object):
+        datasets.changed(walk, value, name, node)
     if name == "grad":
         averaging.gradient_dropped(walk, value, new, node)
         layouts.gradient_written(walk, value, new, node)

@@ -4,6 +4,7 @@ import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.library.datasets import copy_to_workers
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
@@ -34,6 +35,8 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         ),
         sharded_by=_sharded_by(walk, call, given),
     )
+    if dataset is not None and not is_none(call.kwargs.get("persistent_workers")):
+        copy_to_workers(walk, dataset, made.ref)
     return made
 
 
@@ -215,6 +218,11 @@ def _sampler_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abs
     return value.argument(name, positions[name]) if name in positions else None
 
 
+def _subset_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    positions = {"dataset": 0, "indices": 1}
+    return value.argument(name, positions[name]) if name in positions else None
+
+
 FUNCTIONS = {
     LOADER: _loader,
     "torchdata.stateful_dataloader.StatefulDataLoader": _loader,
@@ -240,4 +248,5 @@ ATTRIBUTES = {
     LOADER: _loader_attribute,
     DISTRIBUTED_SAMPLER: _sampler_attribute,
     "torch.utils.data.BatchSampler": _sampler_attribute,
+    "torch.utils.data.Subset": _subset_attribute,
 }
