@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ddpdoctor.condition import Condition, as_formula, compatible
+from ddpdoctor.condition import Condition, as_formula, compatible, together
 from ddpdoctor.events import (
     DATA_PARALLEL,
     MAIN,
@@ -147,6 +147,21 @@ def for_some_ranks_only(event: Event) -> bool:
     return divides_ranks(event.when) is not None
 
 
+def among_ranks(trace: Predicted, event: Event) -> tuple[Event, ...]:
+    """Return an event as it happens in a run of several ranks: under what its process group was initialised under too.
+
+    ``if not cfg.distributed or rank == 0`` lets one rank of several through, whatever is known of the option.
+    """
+    inits = {init.when for init in in_group(trace, event)}
+    both = (together(event.when, when) for when in inits)
+    return tuple(event.with_(when=when) for when in both if when is not None) or (event,)
+
+
+def left_to_some_ranks(trace: Predicted, event: Event) -> bool:
+    """Whether only some ranks of a run of several reach an event, in some launch world."""
+    return all(map(for_some_ranks_only, among_ranks(trace, event)))
+
+
 def reaching(condition: Condition, world: tuple[Member, ...]) -> frozenset[Member]:
     """Return the ranks of a world that can meet a condition."""
     formula = as_formula(condition)
@@ -194,15 +209,17 @@ def _made_up_of(whole: frozenset[Member], parts: set[frozenset[Member]]) -> bool
     return any(_made_up_of(whole - part, parts) for part in parts if one in part and part <= whole)
 
 
-def guarded_by_rank(events: Sequence[Event], event: Event) -> bool:
+def guarded_by_rank(trace: Predicted, events: Sequence[Event], event: Event) -> bool:
     """Whether a test on the rank stands before an event: on this visit of the line, or on one in another process.
 
     A script that can be started in several ways guards what one rank does for the way that is documented.
     """
-    visits = (
-        one for one in events if one.place == event.place and for_some_ranks_only(one) and not lets_several_in(one)
-    )
+    visits = (one for one in events if one.place == event.place and _one_of_several(trace, one))
     return any(one is event or one.process != event.process or one.stack == event.stack for one in visits)
+
+
+def _one_of_several(trace: Predicted, event: Event) -> bool:
+    return all(for_some_ranks_only(one) and not lets_several_in(one) for one in among_ranks(trace, event))
 
 
 def lets_several_in(event: Event) -> bool:

@@ -12,6 +12,7 @@ from ddpdoctor.facts import (
     is_cache,
     is_distributed,
     is_rank_process,
+    left_to_some_ranks,
     owned,
     reaching,
     replicas,
@@ -42,7 +43,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
         return
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
     for event in downloads:
-        if not is_rank_process(trace, event) or for_some_ranks_only(event) or not runs_distributed(event):
+        if not is_rank_process(trace, event) or left_to_some_ranks(trace, event) or not runs_distributed(event):
             continue
         if event.by in ATOMIC or event.is_within("lock") or not _usual(event) or not _comes_to_train(trace, event):
             continue

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, StateLoaded
 from ddpdoctor.facts import (
-    for_some_ranks_only,
     guarded_by_rank,
     hands_its_model_over,
     in_group,
     is_distributed,
     is_rank_process,
+    left_to_some_ranks,
     one_device_each,
     runs_distributed,
     uses_nccl,
@@ -43,7 +43,11 @@ def _has_gpus(trace: Predicted) -> bool:
 
 
 def _several_ranks_come(trace: Predicted, event: FileUsed) -> bool:
-    if for_some_ranks_only(event) or guarded_by_rank(trace.of(FileUsed), event) or not runs_distributed(event):
+    if (
+        left_to_some_ranks(trace, event)
+        or guarded_by_rank(trace, trace.of(FileUsed), event)
+        or not runs_distributed(event)
+    ):
         return False
     return hands_its_model_over(trace) or any(True for _ in in_group(trace, event))
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import TrackerStarted
 from ddpdoctor.facts import (
-    for_some_ranks_only,
     guarded_by_rank,
     in_group,
     is_distributed,
     is_rank_process,
+    left_to_some_ranks,
     runs_distributed,
 )
 from ddpdoctor.finding import Fault, Fix, Severity
@@ -22,7 +22,7 @@ def every_rank_logs(trace: Predicted) -> Iterator[Fault]:
         return
     started = trace.of(TrackerStarted)
     for event in started:
-        if event.apart or for_some_ranks_only(event) or guarded_by_rank(started, event):
+        if event.apart or left_to_some_ranks(trace, event) or guarded_by_rank(trace, started, event):
             continue
         if not is_rank_process(trace, event) or not runs_distributed(event):
             continue

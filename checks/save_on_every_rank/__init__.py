@@ -28,7 +28,7 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
         return
     saves = [event for event in trace.of(FileUsed) if event.op == "save"]
     for event in saves:
-        if "rank" in event.path.taint or guarded_by_rank(saves, event):
+        if "rank" in event.path.taint or guarded_by_rank(trace, saves, event):
             continue
         if (
             is_cache(trace, event)
