@@ -267,4 +267,12 @@ INDEX: tuple[Row, ...] = (
         triggers=(),
         preview=False,
     ),
+    Row(
+        name="used-before-init",
+        summary="the process group is used before init_process_group",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("Collective", "GroupAsked", "ModelWrapped", "SamplerBuilt"),
+        preview=False,
+    ),
 )

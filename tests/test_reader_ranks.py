@@ -3,7 +3,7 @@
 import pytest
 from reading import only, ranks, read
 
-from ddpdoctor.events import Collective, DeviceSelected, FileUsed, GroupDestroyed, GroupInit
+from ddpdoctor.events import Collective, DeviceSelected, FileUsed, GroupAsked, GroupDestroyed, GroupInit, Unfollowed
 from ddpdoctor.facts import for_some_ranks_only
 from ddpdoctor.value import Symbol
 from ddpdoctor.world import WORLDS, evaluate
@@ -308,3 +308,23 @@ def test_a_node_times_its_processes_plus_the_index_is_the_global_rank(tmp_path):
     assert isinstance(rank, Symbol)
     assert rank.expression is not None
     assert [evaluate(rank.expression, member) for member in WORLDS["torchrun"]] == [0, 1, 2, 3]
+
+
+def test_a_rank_that_is_asked_for_before_there_is_a_group(tmp_path):
+    program = read(
+        tmp_path, "dist.get_rank()\ndist.init_process_group('nccl')\ndist.get_world_size()\ndist.new_group([0])\n"
+    )
+    assert [event.by for event in program.of(GroupAsked)] == ["get_rank"]
+
+
+@pytest.mark.parametrize(
+    ("call", "noted"),
+    [
+        ("from tools import init_distributed\ninit_distributed()", ["tools.init_distributed"]),
+        ("import deepspeed\ndeepspeed.init_distributed()", []),  # known: a framework's
+        ("from tools import load\nload()", []),
+        ("nn.init.zeros_(torch.ones(1))", []),
+    ],
+)
+def test_what_may_set_up_the_group_by_its_name_is_noted(tmp_path, call, noted):
+    assert [event.call for event in read(tmp_path, call).of(Unfollowed)] == noted

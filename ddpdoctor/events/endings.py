@@ -39,7 +39,10 @@ class Warned(Event):
 
 
 class Unfollowed(Event):
-    """P: a call that was not followed got objects that matter: what it does to them is not known."""
+    """P: a call that was not followed got objects that matter: what it does to them is not known.
+
+    Without ``objects`` it is one that, by its name, may set up the process group.
+    """
 
     call: str
     objects: tuple[Ref, ...] = ()

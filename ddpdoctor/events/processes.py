@@ -70,6 +70,14 @@ class GroupInit(Event):
     device: Value | None = None
 
 
+class GroupAsked(Event):
+    """P: the default process group is asked for its rank, size or backend, or for a further group, where none was
+    initialised before in the process; ``by`` is the call.
+    """
+
+    by: str
+
+
 class GroupDestroyed(Event):
     """P O: the default process group is destroyed."""
 

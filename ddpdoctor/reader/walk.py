@@ -1,6 +1,7 @@
 """The state of one interpretation: where it is, under which condition, and what has happened so far."""
 
 import ast
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,14 @@ from ddpdoctor.world import Expression
 
 Evaluator = Callable[["Walk", Any, Frame], Abstract]
 Runner = Callable[["Walk", Any, Frame], None]
+
+
+SETTING_UP = re.compile(
+    r"(?!torch\.nn\.init|builtins\.|logging\.)"
+    r".*(?i:init|set_?up|dist|launch|boot|ddp|slurm|parallel|world|prepare|environ|runtime|connect|mesh|spawn|engine|"
+    r"strategy|fabric|accelerat|trainer|training|horovod|hvd|into_dataclasses)"
+)
+"""The names of calls outside the project that may set up the process group."""
 
 
 class OutOfBudget(Exception):
@@ -121,6 +130,8 @@ class Walk:
         self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers
         self.own_folder = False  # whether the working directory is one of the rank's own
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
+        self.grouped: set[str] = set()  # the processes in which a group was initialised
+        self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self._at_root = False
         self._steps = steps
         self._deadline = time.process_time() + seconds  # of CPU: a busy machine changes no result
@@ -255,8 +266,11 @@ class Walk:
         for value in given:
             may_be_changed(value)
         refs = dict.fromkeys(ref for value in given for ref in objects_that_matter(value))
-        if refs:
-            self.emit(Unfollowed, node, call=call, objects=tuple(refs))
+        if not refs:
+            if not SETTING_UP.match(call) or (self.process, call) in self.setting_up:
+                return
+            self.setting_up.add((self.process, call))
+        self.emit(Unfollowed, node, call=call, objects=tuple(refs))
 
     def literal(
         self,

@@ -1,6 +1,6 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
-from ddpdoctor.events import Collective, GroupDestroyed, GroupInit
+from ddpdoctor.events import Collective, GroupAsked, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import (
     NONE,
     Abstract,
@@ -46,6 +46,7 @@ def _default_group(walk: Walk, call: Call) -> Abstract:
 def _init(walk: Walk, call: Call) -> Abstract:
     backend = call.argument("backend", 0)
     device = call.argument("device_id")
+    walk.grouped.add(walk.process)
     walk.emit(
         GroupInit,
         call.node,
@@ -66,9 +67,16 @@ def _destroy(walk: Walk, call: Call) -> Abstract:
     return NONE
 
 
+def _ask(walk: Walk, call: Call) -> None:
+    """Note that the default group is asked for, where no call before can have made it."""
+    if walk.process not in walk.grouped:
+        walk.emit(GroupAsked, call.node, by=call.path.rpartition(".")[2])
+
+
 def _get_rank(walk: Walk, call: Call) -> Abstract:
     if not _whole(call.argument("group", 0)):
         return Opaque("rank in a group", frozenset({"rank"}), origin="rank")
+    _ask(walk, call)
     return Opaque("rank", frozenset({"rank"}), origin="rank", expression=Expression("rank"))
 
 
@@ -88,6 +96,7 @@ def _local_rank(walk: Walk, call: Call) -> Abstract:
 def _world_size(walk: Walk, call: Call) -> Abstract:
     if not _whole(call.argument("group", 0)):
         return Opaque("size of a group", frozenset({"world"}))
+    _ask(walk, call)
     return _leaf("world size", "world_size", rank=False)
 
 
@@ -200,6 +209,7 @@ def make_whole(value: Abstract, how: str) -> None:
 
 
 def _new_group(walk: Walk, call: Call) -> Abstract:
+    _ask(walk, call)
     return walk.make(call, frozenset({"group"}))
 
 
@@ -212,6 +222,8 @@ def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _backend(walk: Walk, call: Call) -> Abstract:
+    if _whole(call.argument("group", 0)):
+        _ask(walk, call)
     return Opaque("backend", frozenset({"world"}))
 
 

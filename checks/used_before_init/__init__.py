@@ -1,0 +1,136 @@
+"""What needs the process group, reached before it is initialised."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.check import Check
+from ddpdoctor.condition import Atom, Condition, compatible
+from ddpdoctor.events import (
+    MAIN,
+    Collective,
+    Event,
+    GroupAsked,
+    GroupInit,
+    ModelWrapped,
+    ProcessStarted,
+    Raised,
+    SamplerBuilt,
+    Unfollowed,
+)
+from ddpdoctor.facts import owned, runs_distributed
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.join import seen_at
+from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import is_none
+
+DDP = "torch.nn.parallel.DistributedDataParallel"
+SAMPLER = "torch.utils.data.DistributedSampler"
+OTHERS = frozenset({"compute", "wait_for_everyone", "gather_for_metrics"})
+"""What other libraries call a collective, and do without a group as well."""
+SAYS = "Default process group has not been initialized"
+"""torch/distributed/distributed_c10d.py: ``_get_default_group``."""
+
+
+def group_comes_too_late(trace: Predicted) -> Iterator[Fault]:
+    """Find, in each process, the first thing that needs a group which no call before it has made."""
+    if not trace.entered or owned(trace, "group"):
+        return
+    told = set()
+    for event in trace:
+        what = _needs_group(event)
+        if what is None or event.process in told or not _comes_first(trace, event):
+            continue
+        later = next((init for init in trace.of(GroupInit) if _follows(trace, init, event)), None)
+        if later is None and not _nothing_is_missing(trace, event):
+            continue
+        told.add(event.process)
+        yield _fault(event, what, later)
+
+
+def _needs_group(event: Event) -> str | None:
+    """Return what an event is called that asks for the default process group."""
+    if isinstance(event, ModelWrapped) and event.how == DDP and is_none(event.options.get("process_group")):
+        return "DistributedDataParallel"
+    if isinstance(event, SamplerBuilt) and event.sampler.type == SAMPLER:
+        return "DistributedSampler" if event.replicas is None or event.sampler_rank is None else None
+    if isinstance(event, Collective) and event.group is None and event.op not in OTHERS and " " not in event.op:
+        return f"{event.op}()"
+    return f"{event.by}()" if isinstance(event, GroupAsked) else None
+
+
+def _comes_first(trace: Predicted, event: Event) -> bool:
+    """Whether no group can be there: none was made before, and neither a test nor a handler provides for that."""
+    if event.is_within("try") or _asks_for_group(event.when) or not runs_distributed(event):
+        return False
+    return not any(
+        init.order < event.order and init.process in (event.process, MAIN) and compatible(init.when, event.when)
+        for init in trace.of(GroupInit)
+    )
+
+
+def _asks_for_group(condition: Condition) -> bool:
+    return any(_is_about_group(literal.atom) for literal in condition)
+
+
+def _is_about_group(atom: Atom) -> bool:
+    if atom.expression is not None and "initialized" in atom.expression.leaves():
+        return True
+    return any(map(_is_about_group, atom.inside))
+
+
+def _follows(trace: Predicted, init: GroupInit, event: Event) -> bool:
+    """Whether a group is made afterwards, in the same process or in one that it starts."""
+    children = {one.child for one in trace.of(ProcessStarted) if one.process == event.process}
+    same = init.process == event.process or (init.process in children and not _may_be_made_unseen(trace, event))
+    return same and init.order > event.order and compatible(init.when, event.when)
+
+
+def _nothing_is_missing(trace: Predicted, event: Event) -> bool:
+    """Whether the program was read to its end, initialises no group, and calls nothing that may do so unseen."""
+    return trace.complete and not trace.of(GroupInit) and not _may_be_made_unseen(trace, event)
+
+
+def _may_be_made_unseen(trace: Predicted, event: Event) -> bool:
+    return any(not call.objects and call.order < event.order for call in trace.of(Unfollowed))
+
+
+def _fault(event: Event, what: str, later: GroupInit | None) -> Fault:
+    if later is None:
+        message = f"{what} needs the process group, and no line that runs initialises one: it raises ValueError here"
+        places: tuple[Label, ...] = ()
+    elif later.process != event.process:
+        message = f"{what} needs the process group, which only the started processes initialise: it raises ValueError"
+        places = (Label(place=later.place, text="initialised there"),)
+    else:
+        message = f"{what} needs the process group, which is initialised only afterwards: it raises ValueError here"
+        places = (Label(place=later.place, text="initialised here"),)
+    return Fault(
+        place=event.place,
+        message=message,
+        places=places,
+        event=event,
+        fix=Fix(description="call init_process_group first, in every process that trains"),
+    )
+
+
+def raised_for_want_of_a_group(fault: Fault, run: Observed) -> Verdict:
+    """See whether the line raised, or a group had been made in the rank that came to it."""
+    raised = [event for event in seen_at(run.of(Raised), fault.place) if SAYS in event.message]
+    if raised:
+        ranks = sorted({event.rank for event in raised if event.rank is not None})
+        return confirmed(f"{raised[0].type}: {SAYS}", *raised, line=fault.place, ranks=ranks or "none: the parent")
+    here = [event for kind in (ModelWrapped, SamplerBuilt, Collective) for event in seen_at(run.of(kind), fault.place)]
+    for event in here:
+        if any(init.rank == event.rank and init.time < event.time for init in run.of(GroupInit)):
+            return refuted("a group had been initialised before", rank=event.rank)
+    return not_reached("no rank came to this line")
+
+
+CHECK = Check(
+    name="used-before-init",
+    summary="the process group is used before init_process_group",
+    severity=Severity.ERROR,
+    layers=("source", "probe"),
+    triggers=(ModelWrapped, SamplerBuilt, Collective, GroupAsked),
+    predict=group_comes_too_late,
+    judge=raised_for_want_of_a_group,
+)
