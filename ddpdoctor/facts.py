@@ -159,7 +159,7 @@ def among_ranks(trace: Predicted, event: Event) -> tuple[Event, ...]:
 
 def left_to_some_ranks(trace: Predicted, event: Event) -> bool:
     """Whether only some ranks of a run of several reach an event, in some launch world."""
-    return all(map(for_some_ranks_only, among_ranks(trace, event)))
+    return for_some_ranks_only(event) or all(map(for_some_ranks_only, among_ranks(trace, event)))
 
 
 def reaching(condition: Condition, world: tuple[Member, ...]) -> frozenset[Member]:
@@ -219,7 +219,11 @@ def guarded_by_rank(trace: Predicted, events: Sequence[Event], event: Event) -> 
 
 
 def _one_of_several(trace: Predicted, event: Event) -> bool:
-    return all(for_some_ranks_only(one) and not lets_several_in(one) for one in among_ranks(trace, event))
+    return _lets_one_in(event) or all(map(_lets_one_in, among_ranks(trace, event)))
+
+
+def _lets_one_in(event: Event) -> bool:
+    return for_some_ranks_only(event) and not lets_several_in(event)
 
 
 def lets_several_in(event: Event) -> bool:
