@@ -108,6 +108,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="misplaced-no-sync",
+        summary="the optimiser steps after a backward that no_sync() kept from being averaged",
+        severity="error",
+        layers=("source",),
+        triggers=("SyncSwitched",),
+        preview=False,
+    ),
+    Row(
         name="missing-set-epoch",
         summary="a shuffling DistributedSampler is never told the epoch: the same order every epoch",
         severity="error",

@@ -1,6 +1,6 @@
 """In which rounds of a loop something happens, as far as the loop's count decides it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ddpdoctor.condition import Atom, Formula, literals
@@ -8,7 +8,7 @@ from ddpdoctor.events import Loop
 from ddpdoctor.place import Place
 from ddpdoctor.truth import worth
 from ddpdoctor.value import Constant, Symbol
-from ddpdoctor.world import UNKNOWN, WORLDS, Expression, evaluate, evaluate_with, is_counted
+from ddpdoctor.world import LEAVES, UNKNOWN, WORLDS, Expression, evaluate, evaluate_with, is_counted
 
 FIRST = WORLDS["torchrun"][0]
 
@@ -16,13 +16,15 @@ FIRST = WORLDS["torchrun"][0]
 class Round(NamedTuple):
     """One round of a loop: its number from 0, and what the numbers count as that are not known.
 
-    ``length`` is that of loaders and lists, ``size`` every other number that goes by a name.
+    ``length`` is that of loaders and lists, ``size`` every other number that goes by a name; ``settled`` are tests
+    that are taken to turn out one way.
     """
 
     loop: Place
     number: int
     size: int
     length: int
+    settled: Mapping[Atom, bool] = {}
 
 
 def holds_in(formula: Formula, at: Round) -> bool | None:
@@ -34,6 +36,8 @@ def _of_atom(atom: Atom, at: Round) -> bool | None:
     if atom.definition is not None:
         alternatives = [_all_of([holds_in(part, at) for part in alternative]) for alternative in atom.definition]
         return True if True in alternatives else None if None in alternatives else False
+    if atom in at.settled:
+        return at.settled[atom]
     if atom.expression is None:
         return None
     value = evaluate_with(atom.expression, lambda leaf: _of_leaf(leaf, at))
@@ -47,6 +51,8 @@ def _all_of(answers: list[bool | None]) -> bool | None:
 def _of_leaf(leaf: Expression, at: Round) -> Any:
     if leaf.operator == "round":
         return at.number if leaf.operands[0] == at.loop else 0
+    if leaf.operator == "sized":
+        return evaluate_with(leaf.operands[0], lambda inner: _of_leaf(inner, at))
     if leaf.operator == "named":
         return at.length if leaf.operands[0].startswith("len(") else at.size
     return UNKNOWN if leaf.operator == "counter" else evaluate(leaf, FIRST)
@@ -76,7 +82,7 @@ def happens_now_and_then(formula: Formula, loop: Loop) -> bool:
     """Whether a loop comes to a formula's holding again and again with rounds between in which it does not hold."""
     if any(_is_reset(atom) for atom in counts(formula)):
         return True
-    largest = max((number for atom in counts(formula) for number in _constants(atom.expression)), default=0)
+    largest = max(constants_in(formula), default=0)
     enough = min(2 * largest + 8, MANY)
     for size, length in ((2, enough), (3, enough + 1)):
         number = rounds_in(loop, size, length)
@@ -93,15 +99,28 @@ def _comes_back(held: list[bool]) -> bool:
     return False in held[first:] and True in held[held.index(False, first) :]
 
 
-def _constants(expression: Expression | None) -> Iterator[int]:
-    """Yield the whole numbers in an expression."""
-    if expression is not None and expression.operator == "constant":
-        if isinstance(expression.operands[0], int):
-            yield expression.operands[0]
-        return
-    for operand in expression.operands if expression is not None else ():
-        if isinstance(operand, Expression):
-            yield from _constants(operand)
+def constants_in(formula: Formula) -> Iterator[int]:
+    """Yield the whole numbers that a loop's count is compared or divided with."""
+    for leaf in _leaves_in(formula):
+        if leaf.operator == "constant" and isinstance(leaf.operands[0], int):
+            yield leaf.operands[0]
+
+
+def names_in(formula: Formula) -> Iterator[str]:
+    """Yield the names of the numbers that a loop's count is compared or divided with."""
+    for leaf in _leaves_in(formula):
+        if leaf.operator == "named":
+            yield leaf.operands[0]
+
+
+def _leaves_in(formula: Formula) -> Iterator[Expression]:
+    pending = [atom.expression for atom in counts(formula)]
+    while pending:
+        one = pending.pop()
+        if one is not None and one.operator in LEAVES:
+            yield one
+        elif one is not None:
+            pending += [operand for operand in one.operands if isinstance(operand, Expression)]
 
 
 def _is_reset(atom: Atom) -> bool:

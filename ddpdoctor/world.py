@@ -18,7 +18,7 @@ class Expression(NamedTuple):
     ``initialized``, ``environment`` (name, default), ``environment_has`` (name) and ``unknown`` (text). In what a loop
     counts also ``round`` (the loop's place: 0 in its first round), ``counter`` (a name, and whether it is also set
     anew: a number that rounds change in a way that is not followed) and ``named`` (a text: a number that rounds leave
-    as it is).
+    as it is); ``sized`` holds an expression of such names, for where it stands beside a count.
     """
 
     operator: str

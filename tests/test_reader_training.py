@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import Backward, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
+from ddpdoctor.events import Backward, GradientsClipped, ModelWrapped, OptimizerStep, ScalerBuilt, Unscaled
 from ddpdoctor.value import Ref, truth
 
 MODEL = "model = DDP(nn.Linear(2, 1))\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
@@ -68,3 +68,20 @@ def test_the_scaler_of_timm_does_the_whole_step(tmp_path):
     )
     assert len(program.of(Backward)) == 2 and all(event.forwards for event in program.of(Backward))
     assert only(program.of(OptimizerStep)).order > program.of(Backward)[1].order
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "model.parameters()",
+        "[p for p in model.parameters() if p.requires_grad]",
+        "filter(lambda p: p.requires_grad, model.parameters())",
+        "[{'params': model.parameters(), 'lr': 0.1}]",
+        "list(model.parameters())",
+        "params=model.parameters()",
+    ],
+)
+def test_whose_parameters_an_optimiser_steps(tmp_path, given):
+    program = read(tmp_path, f"{MODEL}optimizer = torch.optim.SGD({given})\noptimizer.step()\n")
+    wrapped = only(program.of(ModelWrapped)).wrapper
+    assert only(program.of(OptimizerStep)).models == (wrapped,)

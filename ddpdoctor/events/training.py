@@ -71,7 +71,8 @@ class GradientsSeen(Event):
 
 
 class OptimizerStep(Event):
-    """P O: an optimiser takes a step."""
+    """P O: an optimiser takes a step. P: ``models`` are those whose parameters it was given, as far as known."""
 
     optimizer: Ref | None = None
+    models: tuple[Ref, ...] = ()
     number: int = 0

@@ -73,8 +73,9 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
         return True
     default = by_default(value)
     usual = bool(default.value) if isinstance(default, Known) else None
-    if isinstance(value, Opaque) and value.expression is not None:
-        expression = Expression("bool", (value.expression,))
+    known_number = number(value)
+    if isinstance(value, Opaque) and known_number is not None:
+        expression = Expression("bool", (known_number,))
         return walk.literal(value.name, kind_of(value.tags, value.origin, expression), expression, node, usual)
     return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node, usual)
 
@@ -208,7 +209,8 @@ DTYPES = {
 def number(value: Abstract) -> Expression | None:
     """Return how each rank works a value out, or ``None`` when it cannot."""
     if isinstance(value, Opaque):
-        return value.expression
+        expression = value.expression
+        return None if expression is not None and expression.operator == "sized" else expression
     if isinstance(value, Known):
         return constant(value.value)
     if isinstance(value, Items) and not value.open and all(isinstance(item, Known) for item in value.items):
@@ -217,7 +219,13 @@ def number(value: Abstract) -> Expression | None:
 
 
 def named(value: Abstract) -> Expression:
-    """Return the expression of a number of which no more than its name is known."""
+    """Return the expression of a number of which no more than its name is known, or how it is made of such."""
+    if isinstance(value, Known):
+        return constant(value.value)
+    if isinstance(value, Opaque) and value.expression is not None and value.expression.operator == "sized":
+        inner = value.expression.operands[0]
+        assert isinstance(inner, Expression)
+        return inner
     return Expression("named", (text(value),))
 
 

@@ -25,6 +25,7 @@ _FUNCTIONS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitAnd: ("&", operator.and_),
 }
 _WIDE = re.compile(r"\*|[0-9]{3}")
+CONSTANT = frozenset({"constant"})
 MAX_PARTS = 64
 """How many pieces of a text are kept."""
 MAX_PAIRS = 8
@@ -63,6 +64,9 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         tags |= {"guessed"}
     elif expression is not None and sign == "*" and Expression("node") in expression.operands:
         tags -= {"guessed"}  # what is multiplied is a node's number, as its name says
+    if expression is None and sign in _KEPT and all(part is None or _leaves(part) <= CONSTANT for part in (one, other)):
+        made_of_names = derived(sign, named(left), named(right))
+        expression = derived("sized", made_of_names)
     return Opaque(
         f"{text(left)} {sign} {text(right)}",
         tags,

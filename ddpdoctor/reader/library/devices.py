@@ -8,7 +8,7 @@ from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.environment import is_set_to
-from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.formulas import boolean, number
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
 from ddpdoctor.reader.library.norms import apply, set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
@@ -42,7 +42,7 @@ def device_of(value: Abstract | None) -> Device:
         if isinstance(head, str):
             found = re.match(r"(?:cuda|xpu|hpu):$", head)
             return Device(True, value.parts[1]) if found and len(value.parts) > 1 else Device(None, None)
-    worked_out = isinstance(value, Opaque) and value.expression is not None and not is_counted(value.expression)
+    worked_out = isinstance(value, Opaque) and number(value) is not None and not is_counted(value.expression)
     if worked_out or (isinstance(value, Opaque) and "rank" in value.tags):
         return Device(True, value)
     if isinstance(value, Opaque):

@@ -16,6 +16,7 @@ from ddpdoctor.reader.abstract import (
     is_none,
     known,
 )
+from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text
@@ -144,7 +145,7 @@ def _daemon(walk: Walk, process: Made) -> Abstract:
 def _ranked(walk: Walk, value: Abstract) -> Abstract:
     """Return an argument as the child gets it: the variable of the loop that starts the processes is its rank."""
     indices = [tag for tag in value.tags if isinstance(tag, tuple) and tag[0] == "index" and isinstance(tag[1], Loop)]
-    if isinstance(value, Opaque) and indices and (value.expression is None or is_counted(value.expression)):
+    if isinstance(value, Opaque) and indices and (number(value) is None or is_counted(value.expression)):
         return Opaque(value.name, frozenset({"rank"}), origin="rank", expression=Expression("local_rank"))
     return value
 

@@ -1,7 +1,20 @@
 """Gradient scalers, and the calls that clip gradients."""
 
+from collections.abc import Iterator
+
 from ddpdoctor.events import Backward, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, TRUE, Abstract, Attribute, Opaque, Tags
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    TRUE,
+    Abstract,
+    Attribute,
+    Choice,
+    Items,
+    Opaque,
+    Table,
+    Tags,
+)
 from ddpdoctor.reader.formulas import truth_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.lowering import lower, lower_optional
@@ -87,6 +100,45 @@ def _clamped(walk: Walk, call: Call) -> Abstract | None:
     return None
 
 
+def emit_step(walk: Walk, call: Call, optimizer: Abstract | None) -> None:
+    """Record that an optimiser takes a step."""
+    ref = optimizer.ref if isinstance(optimizer, (Made, Object)) else None
+    made = optimizer.inner if isinstance(optimizer, Object) else optimizer
+    given = None
+    if isinstance(made, Made):
+        given = made.args[0] if made.args else made.kwargs.get("params")
+    models = tuple(dict.fromkeys(_models_in(given))) if given is not None else ()
+    walk.emit(OptimizerStep, call.node, optimizer=ref, models=models)
+
+
+def _models_in(value: Abstract, depth: int = 0) -> Iterator[Ref]:
+    """Yield the models whose parameters are in what an optimiser is given: a generator, a list, groups of them."""
+    if depth > MAX_NESTING:
+        return
+    for tag in value.tags:
+        if isinstance(tag, tuple) and tag[0] == "parameter" and isinstance(tag[1], Ref):
+            yield tag[1]
+    if isinstance(value, Made) and value.path.endswith("parameters") and isinstance(value.inner, (Made, Object)):
+        yield value.inner.ref
+        return
+    parts: list[Abstract] = []
+    if isinstance(value, Made):
+        parts = [*value.args, *value.kwargs.values()]
+    elif isinstance(value, Items):
+        parts = value.items[:MAX_GROUPS]
+    elif isinstance(value, Table):
+        parts = [cell[-1][1] for cell in value.cells.values()]
+    elif isinstance(value, Choice):
+        parts = [option for _, option in value.options]
+    for part in parts:
+        yield from _models_in(part, depth + 1)
+
+
+MAX_NESTING = 4
+MAX_GROUPS = 8
+"""How many groups of parameters are looked at, and how deep they may lie in each other."""
+
+
 def _step_of_timm(walk: Walk, call: Call) -> Abstract | None:
     """``loss_scaler(loss, optimizer, clip_grad=…, need_update=…)``: the whole step (timm/utils/cuda.py)."""
     loss, optimizer = call.argument("loss", 0), call.argument("optimizer", 1)
@@ -97,8 +149,7 @@ def _step_of_timm(walk: Walk, call: Call) -> Abstract | None:
     steps = walk.assuming(truth_of(walk, call.argument("need_update", 7) or TRUE))
     if steps is not None:
         walk.path = steps
-        stepped = optimizer.ref if isinstance(optimizer, (Made, Object)) else None
-        walk.emit(OptimizerStep, call.node, optimizer=stepped)
+        emit_step(walk, call, optimizer)
     walk.path = before
     return NONE
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable
 
-from ddpdoctor.events import Backward, OptimizerStep, Seeded
+from ddpdoctor.events import Backward, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
-from ddpdoctor.reader.library.scaling import is_scaler, scaler_in
+from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.texts import text
@@ -45,11 +45,10 @@ def _step(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     for _, option in options(receiver) if receiver is not None else ():
         if is_optimizer(option):
-            walk.emit(OptimizerStep, call.node, optimizer=option.ref if isinstance(option, (Made, Object)) else None)
+            emit_step(walk, call, option)
             return NONE
         if is_scaler(option) and call.args:
-            target = call.args[0]
-            walk.emit(OptimizerStep, call.node, optimizer=target.ref if isinstance(target, (Made, Object)) else None)
+            emit_step(walk, call, call.args[0])
             return NONE
     return None
 

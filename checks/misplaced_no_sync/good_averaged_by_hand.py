@@ -1,0 +1,44 @@
+"""Every backward is local, and the script averages the sums itself before it steps."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=384, columns=20):
+    generator = torch.Generator().manual_seed(4)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(20, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for i, (features, target) in enumerate(loader):
+                with model.no_sync():
+                    nn.functional.mse_loss(model(features.cuda()), target.cuda()).backward()
+                if (i + 1) % 4 == 0:
+                    for parameter in model.parameters():
+                        dist.all_reduce(parameter.grad)
+                        parameter.grad /= dist.get_world_size()
+                    optimizer.step()
+                    optimizer.zero_grad()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

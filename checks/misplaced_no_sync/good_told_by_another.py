@@ -1,0 +1,47 @@
+"""Somebody else says when a window ends, to the averaging and to the step."""
+
+import contextlib
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=384, columns=16):
+    generator = torch.Generator().manual_seed(7)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def windows(loader, size):
+    for i, (features, target) in enumerate(loader):
+        yield features, target, (i + 1) % size == 0
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(16, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for features, target, ends in windows(loader, 4):
+                with contextlib.nullcontext() if ends else model.no_sync():
+                    nn.functional.mse_loss(model(features.cuda()), target.cuda()).backward()
+                if ends:
+                    optimizer.step()
+                    optimizer.zero_grad()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
