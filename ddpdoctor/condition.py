@@ -19,9 +19,9 @@ class Atom:
     ``kind`` says what decides it: ``rank`` (which rank this is), ``world`` (whether and how the run is
     distributed), ``configuration`` (options the user gives, the same on every rank), ``data`` (values that
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
-    alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, and
-    ``refusals`` has for each alternative the literals any of which refuses it. ``literals`` are the two over this atom:
-    that it does not hold, and that it does.
+    alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, ``kinds``
+    those of the tests that it is made of, down to the last, and ``refusals`` has for each alternative the literals any
+    of which refuses it. ``literals`` are the two over this atom: that it does not hold, and that it does.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
     ``line`` and ``place`` are where the test is made first.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
@@ -34,6 +34,7 @@ class Atom:
         "expression",
         "inside",
         "kind",
+        "kinds",
         "line",
         "literals",
         "measured",
@@ -65,6 +66,9 @@ class Atom:
         self.literals = (Literal(self, False), Literal(self, True))
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative
+        )
+        self.kinds: frozenset[str] = (
+            frozenset({kind}) if definition is None else frozenset().union(*(atom.kinds for atom in self.inside))
         )
         self.depth: int = 1 + max((atom.depth for atom in self.inside), default=-1)
         self.refusals = tuple(
@@ -228,27 +232,43 @@ def together(first: Condition, second: Condition) -> Condition | None:
 
 def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
     parts = set(condition)
-    open_ones = [literal.atom for literal in condition if literal.holds and literal.atom.definition is not None]
+    watching = _disjunctions(condition)
+    newer: list[Atom] = []
     queue = list(added)
     while queue:
         literal = queue.pop()
         if literal in parts:
             continue
         atom, holds = literal
-        if literal.opposite() in parts:
+        if atom.literals[not holds] in parts:
             return None
         parts.add(literal)
+        concerned = watching.get(atom, ())
+        if newer:
+            concerned = (*concerned, *(one for one in newer if atom in one.inside))
         if atom.definition is not None:
             if holds:
-                open_ones.append(atom)
+                newer.append(atom)
+                concerned = (*concerned, atom)
             else:
                 queue += _refused(atom)
-        for one in [one for one in open_ones if one is atom or atom in one.inside]:
+        for one in concerned:
             forced = _forced(parts, one)
             if forced is None:
                 return None
             queue += forced
     return frozenset(parts)
+
+
+@lru_cache(maxsize=20_000)
+def _disjunctions(condition: Condition) -> dict[Atom, tuple[Atom, ...]]:
+    """Return for each atom the disjunctions of a condition that it is in."""
+    found: dict[Atom, tuple[Atom, ...]] = {}
+    for atom, holds in condition:
+        if holds and atom.definition is not None:
+            for inner in atom.inside:
+                found[inner] = (*found.get(inner, ()), atom)
+    return found
 
 
 @lru_cache(maxsize=20_000)
@@ -285,6 +305,15 @@ def without_consequences(added: Condition, base: Condition) -> Condition:
             if alone is not None:
                 kept -= alone - base - {literal}
     return frozenset(kept)
+
+
+def kinds_in(formula: Formula) -> frozenset[str]:
+    """Return the kinds of the tests that a formula is made of."""
+    if isinstance(formula, bool):
+        return frozenset()
+    if isinstance(formula, Literal):
+        return formula.atom.kinds
+    return frozenset().union(*(part.atom.kinds for part in formula.parts))
 
 
 def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:

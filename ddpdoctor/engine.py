@@ -70,7 +70,8 @@ def _outcomes(request: Request, voice: Voice) -> Iterator[tuple[str, Outcome]]:
         else:
             done = ((task, _check_file(*task, request, voice)) for task in tasks)
         for number, ((path, _), outcome) in enumerate(done, 1):
-            collect()
+            if number < len(tasks):
+                collect()
             if len(tasks) > 1:
                 voice.progress(f"{number} of {len(tasks)} files read")
             yield path, outcome

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from ddpdoctor.condition import ALWAYS, Condition, Formula, literals
+from ddpdoctor.condition import ALWAYS, Condition, Formula, kinds_in
 from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
 
@@ -139,11 +139,11 @@ class Truth(Abstract):
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
-        self.tags = frozenset(
-            "rank" if literal.atom.kind == "rank" else "data"
-            for literal in literals([formula])
-            if literal.atom.kind in ("rank", "data")
-        )
+        self.tags = kinds_in(formula) & TAINTING
+
+
+TAINTING = frozenset({"rank", "data"})
+"""The kinds of tests that what they decide is touched by."""
 
 
 class External(Abstract):

@@ -5,7 +5,7 @@ import operator as operators
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, literals, negation
+from ddpdoctor.condition import Formula, all_of, any_of, as_formula, assume, kinds_in, negation
 from ddpdoctor.reader.abstract import (
     Abstract,
     Attribute,
@@ -319,4 +319,4 @@ def boolean(formula: Formula) -> Abstract:
 
 def is_about(formula: Formula, kind: str) -> bool:
     """Whether any atom of a formula is of a kind."""
-    return any(literal.atom.kind == kind for literal in literals([formula]))
+    return kind in kinds_in(formula)

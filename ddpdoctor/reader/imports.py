@@ -133,7 +133,7 @@ def load_module(walk: Walk, module: Module) -> None:
     walk.frames.append(frame)
     try:
         if tree is not None:
-            module.widened = counted_attributes(tree)
+            module.widened = counted_attributes(module.source.text)
             walk.run(tree.body, frame)
     finally:
         walk.frames.pop()

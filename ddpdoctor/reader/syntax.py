@@ -1,6 +1,7 @@
 """Facts about pieces of syntax that are asked for often and found once: yields, assigned names, mentions of ranks."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
@@ -163,10 +164,9 @@ def _speaks_of_ranks(node: ast.AST) -> bool:
     return False
 
 
-def counted_attributes(tree: ast.Module) -> frozenset[str]:
+_COUNTED = re.compile(r"\.[ \t]*(\w+)[ \t]*(?:\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=(?!=)")
+
+
+def counted_attributes(source: str) -> frozenset[str]:
     """Return the attributes that a module counts up somewhere (``self.step += 1``)."""
-    return frozenset(
-        inner.target.attr
-        for inner in ast.walk(tree)
-        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Attribute)
-    )
+    return frozenset(_COUNTED.findall(source))
