@@ -260,6 +260,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="unsharded-iterable-dataset",
+        summary="every rank trains on all of an iterable data set: it asks neither for the rank nor for the worker",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("LoaderBuilt",),
+        preview=False,
+    ),
+    Row(
         name="unsharded-loader",
         summary="every rank trains on all of the data: no distributed sampler, and nothing else splits it",
         severity="error",

@@ -21,7 +21,7 @@ CHECKS = Path(__file__).resolve().parent.parent / "checks"
 """The programs in the checkout: to an installed ddpdoctor those beside its checks are its own, and no user's."""
 
 JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
-PACKAGES = ("lightning", "accelerate", "transformers", "filelock", "yaml")
+PACKAGES = ("lightning", "accelerate", "transformers", "filelock", "yaml", "webdataset", "datasets.distributed")
 """Programs that import one of these show what the source layer knows of it; it need not be installed."""
 
 

@@ -41,3 +41,37 @@ def test_what_persistent_workers_hold_copies_of(tmp_path, setup, write, expected
     if expected:
         last = len((tmp_path / "train.py").read_text().splitlines())
         assert (found[0].loader, found[0].place.line) == (only(program.of(LoaderBuilt)).loader, last - 1)
+
+
+STREAM = """
+class Rows(torch.utils.data.IterableDataset):
+    def __init__(self, rows):
+        self.rows = rows
+    def __iter__(self):
+        {body}
+loader = DataLoader(Rows(rows){more})
+"""
+ON_RANKS = "from parts import part"
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "sharded_by", "split_by_worker"),
+    [
+        ("yield from self.rows", "", None, False),
+        ("info = torch.utils.data.get_worker_info(); yield from self.rows[info.id::info.num_workers]", "", None, True),
+        ("yield from self.rows[dist.get_rank()::dist.get_world_size()]", "", "the dataset", False),
+        ("yield from part(self.rows)", "", "unknown", False),
+        ("yield torch.randn(3)", "", "unknown", False),
+        ("yield from self.rows", ", worker_init_fn=part", "unknown", False),
+    ],
+)
+def test_a_stream_that_asks_for_no_rank_is_whole_on_each(tmp_path, body, more, sharded_by, split_by_worker):
+    text = f"{ON_RANKS}\n{STREAM.format(body=body, more=more)}"
+    parts = "import torch.distributed as dist\ndef part(rows): return rows[dist.get_rank()::dist.get_world_size()]\n"
+    built = only(read(tmp_path, text, parts=parts).of(LoaderBuilt))
+    assert built.iterable
+    assert (built.sharded_by, built.split_by_worker) == (sharded_by, split_by_worker)
+
+
+def test_a_data_set_with_indices_is_no_stream(tmp_path):
+    assert not only(read(tmp_path, "loader = DataLoader(data)").of(LoaderBuilt)).iterable

@@ -1,24 +1,15 @@
 """A training loader that deals every rank all of the data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
-from ddpdoctor.facts import (
-    default_of,
-    for_some_ranks_only,
-    given_to_unknown_code,
-    in_group,
-    loaders,
-    owned,
-    replicas,
-    training_backwards,
-)
+from ddpdoctor.facts import owned
 from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Ref, truth
+from ddpdoctor.undivided import undivided
+from ddpdoctor.value import Ref
 
 SHOWN = 8
 """How many shared indices the evidence lists."""
@@ -28,22 +19,9 @@ DistributedSampler repeats fewer than it has ranks, one that fills up whole batc
 
 
 def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
-    """Find the loaders whose batches train a wrapped model and that nothing divides between the ranks."""
-    if owned(trace, "sampler"):
-        return
-    built = loaders(trace)
-    for loader, backward in training_backwards(trace).items():
-        event = built.get(loader)
-        if event is None or event.sharded_by is not None or for_some_ranks_only(event):
-            continue
-        wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
-        if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
-            continue
-        if _is_alone(trace, event):
-            continue
-        if _sharded_otherwise(trace, event, built) or given_to_unknown_code(trace, backward, event):
-            continue
-        if backward.own_part or not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
+    """Find the loaders whose samples train on every rank; streams are ``unsharded-iterable-dataset``'s."""
+    for event, backward in undivided(trace):
+        if event.iterable:
             continue
         yield Fault(
             place=event.place,
@@ -57,30 +35,6 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
 
 NO_PART = "nothing deals this loader's samples out to the ranks: each trains on all of them every epoch"
 ONE_PART = "this loader's sampler is told the same rank or one replica on every rank: all train on the same samples"
-
-
-def _is_alone(trace: Predicted, event: LoaderBuilt) -> bool:
-    """Whether each group that a loader can be used with is one of a single process."""
-    inits = list(in_group(trace, event))
-    return bool(inits) and all(default_of(init.world_size) == 1 for init in inits)
-
-
-def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:
-    forwards = {event.order: event for event in trace.of(Forward)}
-    return any(forwards[order].via == "wrapper" for order in backward.forwards if order in forwards)
-
-
-def _sharded_otherwise(trace: Predicted, event: LoaderBuilt, built: Mapping[Ref, LoaderBuilt]) -> bool:
-    """Whether the loop that trains on a loader goes over a sharded one on another path."""
-    loops = {begun.place for begun in trace.of(EpochBegun) if begun.loader == event.loader}
-    others = (built.get(begun.loader) for begun in trace.of(EpochBegun) if begun.place in loops)
-    return any(other is not None and other.sharded_by is not None for other in others)
-
-
-def _seeded_by_rank(trace: Predicted, event: LoaderBuilt) -> bool:
-    """Whether each rank shuffles in an order of its own: random batches, deliberately."""
-    shuffles = truth(event.shuffle) is not False
-    return shuffles and any("rank" in seed.value.taint for seed in trace.before(event, Seeded))
 
 
 def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:

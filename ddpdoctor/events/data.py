@@ -38,7 +38,8 @@ class LoaderBuilt(Event):
 
     P: ``distributed_samplers`` are the DistributedSamplers that it draws from, directly or through batch samplers and
     the script's own; ``sharded_by`` names what divides its data by rank (``the sampler``, ``the dataset`` …), or is
-    ``unknown`` when something that was not followed may.
+    ``unknown`` when something that was not followed may. ``iterable``: its data set is a stream, which takes no
+    sampler; ``split_by_worker``: that looks at the worker that it runs in.
     """
 
     loader: Ref
@@ -51,6 +52,8 @@ class LoaderBuilt(Event):
     persistent_workers: Value | None = None
     distributed_samplers: tuple[Ref, ...] = ()
     sharded_by: str | None = None
+    iterable: bool = False
+    split_by_worker: bool = False
 
 
 class DatasetChanged(Event):

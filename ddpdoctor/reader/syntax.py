@@ -92,7 +92,7 @@ class Syntax:
     def mentions_rank(self, cls: Class) -> bool:
         """Whether the code of a class or its bases speaks of ranks."""
         if cls not in self._rank_aware:
-            self._rank_aware[cls] = any(_speaks_of_ranks(one.node) for one in cls.resolution()) or any(
+            self._rank_aware[cls] = any(speaks_of_ranks(one.node) for one in cls.resolution()) or any(
                 "istributed" in path for path in cls.external_bases()
             )
         return self._rank_aware[cls]
@@ -151,7 +151,8 @@ def own_nodes(body: "list[ast.stmt]") -> Iterator[ast.AST]:
             pending.extend(ast.iter_child_nodes(node))
 
 
-def _speaks_of_ranks(node: ast.AST) -> bool:
+def speaks_of_ranks(node: ast.AST) -> bool:
+    """Whether a piece of a program names a rank."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and inner.id in RANK_WORDS:
             return True

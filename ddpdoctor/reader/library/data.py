@@ -4,7 +4,7 @@ import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
-from ddpdoctor.reader.library.datasets import copy_to_workers
+from ddpdoctor.reader.library.datasets import copy_to_workers, goes_its_own_way, is_stream, looks_at_worker
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
@@ -34,6 +34,8 @@ def _loader(walk: Walk, call: Call) -> Abstract:
             dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))
         ),
         sharded_by=_sharded_by(walk, call, given),
+        iterable=dataset is not None and is_stream(dataset),
+        split_by_worker=dataset is not None and looks_at_worker(walk, dataset),
     )
     if dataset is not None and not is_none(call.kwargs.get("persistent_workers")):
         copy_to_workers(walk, dataset, made.ref)
@@ -75,6 +77,8 @@ def _sharded_by(walk: Walk, call: Call, given: "dict[str, Abstract | None]") -> 
         return "unknown"
     if any(divides(walk, option) for _, option in options(dataset)):
         return "the dataset"
+    if goes_its_own_way(walk, dataset, call.kwargs.get("worker_init_fn")):
+        return "unknown"
     if call.open and given["sampler"] is None:
         return "unknown"
     if all(_is_unknown(option) for _, option in options(dataset)):

@@ -4,8 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.events import DatasetChanged
-from ddpdoctor.reader.abstract import Abstract, Items, Table, options
-from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.abstract import Abstract, Items, Table, known, options
+from ddpdoctor.reader.imports import resolved
+from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
+from ddpdoctor.reader.project import Module
+from ddpdoctor.reader.syntax import speaks_of_ranks
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
@@ -34,6 +37,105 @@ def parts(value: Abstract, depth: int = 0) -> Iterator["Made | Object"]:
 
 
 MAX_ITEMS = 16
+
+
+def is_stream(dataset: Abstract) -> bool:
+    """Whether a data set is an iterable one: it has no indices that a sampler could deal out."""
+    return any(_is_stream(option) for _, option in options(dataset))
+
+
+def _is_stream(value: Abstract) -> bool:
+    if isinstance(value, Object):
+        return any(path.endswith("IterableDataset") for path in value.cls.external_bases())
+    if not isinstance(value, Made):
+        return False
+    if value.path == "torch.utils.data.ChainDataset":
+        return True
+    return value.path == "datasets.load_dataset" and known(value.kwargs.get("streaming")) is True
+
+
+def goes_its_own_way(walk: Walk, dataset: Abstract, worker_init: Abstract | None) -> bool:
+    """Whether a data set may divide itself between the ranks, or give each of them samples of its own."""
+    for part in parts(dataset):
+        if isinstance(part, Made) and part.path.startswith(DIVIDE_THEMSELVES):
+            return True
+        if isinstance(part, Object) and _is_stream(part) and _may_go_its_own_way(walk, part.cls):
+            return True
+    return is_stream(dataset) and isinstance(worker_init, Function) and speaks_of_ranks(worker_init.node)
+
+
+DIVIDE_THEMSELVES = (
+    "webdataset.",
+    "streaming.",
+    "torchdata.",
+    "nvidia.dali.",
+    "ffcv.",
+    "litdata.",
+    "deeplake.",
+    "ray.",
+)
+"""Libraries whose loading asks for the rank by itself, or is told it in ways that are not followed."""
+
+
+def _may_go_its_own_way(walk: Walk, cls: Class) -> bool:
+    """Whether a stream draws at random, or a function that its class calls asks for the rank."""
+    for one in cls.resolution():
+        for node in ast.walk(one.node):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                if name in AT_RANDOM:
+                    return True
+                called = _named(walk, one.module, node)
+                if isinstance(called, Function) and speaks_of_ranks(called.node):
+                    return True
+                if isinstance(called, Class) and called is not one and walk.syntax.mentions_rank(called):
+                    return True
+    return False
+
+
+AT_RANDOM = frozenset(
+    [
+        "rand",
+        "randn",
+        "randint",
+        "rand_like",
+        "randn_like",
+        "random_",
+        "choice",
+        "choices",
+        "uniform",
+        "normal",
+        "gauss",
+        "sample",
+        "integers",
+        "multinomial",
+    ]
+)
+"""Functions by which a stream draws other samples on every rank, where no seed is the same."""
+
+
+def _named(walk: Walk, module: Module, node: "ast.Name | ast.Attribute") -> Abstract | None:
+    """Return what a name in a class's body stands for: a function or class of the project."""
+    if isinstance(node, ast.Name):
+        cell = module.cells.get(node.id)
+        return resolved(walk, cell[-1][1]) if cell else None
+    holder = _named(walk, module, node.value) if isinstance(node.value, ast.Name) else None
+    if not isinstance(holder, Package):
+        return None
+    cell = holder.module.cells.get(node.attr)
+    return resolved(walk, cell[-1][1]) if cell else None
+
+
+def looks_at_worker(walk: Walk, dataset: Abstract) -> bool:
+    """Whether a data set divides itself between the workers of one loader."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Name)
+        and (node.attr if isinstance(node, ast.Attribute) else node.id) == "get_worker_info"
+        for part in parts(dataset)
+        if isinstance(part, Object)
+        for one in part.cls.resolution()
+        for node in ast.walk(one.node)
+    )
 
 
 def copy_to_workers(walk: Walk, dataset: Abstract, loader: Ref) -> None:

@@ -1,0 +1,49 @@
+"""The stream is only evaluated on, by every rank."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
+
+
+class Rows(IterableDataset):
+    """The rows of a table, one after the other."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __iter__(self):
+        for row in self.table:
+            yield row
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        table = torch.arange(2_560.0).remainder(7).view(320, 8)
+        held_out = DataLoader(Rows(table), batch_size=20)
+        dataset = TensorDataset(table)
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=20, sampler=sampler, collate_fn=lambda rows: torch.stack([row for row, in rows]))
+        model = DDP(nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 1)).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for batch in loader:
+                optimizer.zero_grad()
+                model(batch.cuda()).square().mean().backward()
+                optimizer.step()
+            with torch.no_grad():
+                losses = [model(rows.cuda()).square().mean().item() for rows in held_out]
+            print(sum(losses) / len(losses))
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
