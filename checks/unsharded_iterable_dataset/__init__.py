@@ -24,7 +24,7 @@ def every_rank_reads_the_whole_stream(trace: Predicted) -> Iterator[Fault]:
                 about=event.loader,
                 event=event,
                 fix=Fix(
-                    description="in __iter__ take every n-th sample: n = ranks x workers, from rank x workers + worker on"
+                    description="let __iter__ yield every n-th sample for n = ranks x workers, each worker its own"
                 ),
             )
 

@@ -74,7 +74,7 @@ def _external(walk: Walk, callee: External, call: Call) -> Abstract:
         return found
     walk.unfollowed(call.path, call.given(), call.node)
     made = walk.make(call)
-    if made.tags and not is_local(call.path):
+    if made.tags and not walk.in_forward and not is_local(call.path):  # a model's forward asks no other rank
         made.tags = put_together(made.tags)
     return made
 
@@ -159,7 +159,7 @@ def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstr
     own = measures(flow)
     if own and isinstance(receiver, (Made, Opaque)) and name.endswith("_"):
         receiver.tags |= own  # ``hits.add_(…)``
-    elif own and not measures(receiver.tags) and not _computes_alone(receiver):
+    elif own and not walk.in_forward and not measures(receiver.tags) and not _computes_alone(receiver):
         flow = put_together(flow)
     return Opaque(f"{name}()", receiver.tags | flow, origin=origin_of(receiver))
 
