@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ddpdoctor.condition import Atom, Literal
-from ddpdoctor.events import KINDS, Event, Loop, Norm, ParameterSeen, Within
+from ddpdoctor.events import KINDS, Event, Loop, Norm, ParameterSeen, Part, Within
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 from ddpdoctor.value import Constant, Either, Group, Ref, Symbol, Unknown
@@ -20,7 +20,9 @@ RECORDS: dict[str, type[Record]] = {
     **KINDS,
     **{kind.__name__: kind for kind in (Loop, Constant, Symbol, Ref, Group, Either, Unknown)},
 }
-TUPLES: dict[str, Any] = {kind.__name__: kind for kind in (Place, Within, Norm, ParameterSeen, Literal, Expression)}
+TUPLES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Place, Within, Norm, Part, ParameterSeen, Literal, Expression)
+}
 
 
 def dumps(event: Event) -> str:

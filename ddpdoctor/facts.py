@@ -7,11 +7,11 @@ from ddpdoctor.events import (
     DATA_PARALLEL,
     MAIN,
     Backward,
-    Collective,
     Ended,
     EnvSet,
     Event,
     FileUsed,
+    Forward,
     FrameworkOwns,
     GroupInit,
     LoaderBuilt,
@@ -63,6 +63,38 @@ def training_backwards(trace: Predicted) -> dict[Ref, Backward]:
         for loader in (*event.batches, *looped):
             found.setdefault(loader, event)
     return found
+
+
+def training_forwards(trace: Predicted, wrapper: Ref) -> Iterator[tuple[Forward, Backward]]:
+    """Yield the forwards of a wrapped model from which a loss came, each with the backward of that loss."""
+    forwards = {event.order: event for event in trace.of(Forward) if event.model == wrapper and _learns(event)}
+    for backward in trace.of(Backward):
+        for order in backward.forwards:
+            if order in forwards:
+                yield forwards[order], backward
+
+
+def _learns(event: Forward) -> bool:
+    return event.via == "wrapper" and event.grad
+
+
+def trained_after(trace: Predicted, wrapper: Ref, event: Event) -> Backward | None:
+    """Return a backward of a wrapped model's loss that can follow an event, later in the program or in its loop."""
+    around = {loop.place for loop in event.loops}
+    for forward, backward in training_forwards(trace, wrapper):
+        later = forward.order > event.order or around & {loop.place for loop in forward.loops}
+        if later and forward.process == event.process and compatible(forward.when, event.when):
+            return backward
+    return None
+
+
+def option(wrap: ModelWrapped, name: str) -> bool | None:
+    """Whether an option of a wrapper is on, at its default where the user can choose; ``None`` where none decides."""
+    value = wrap.options.get(name)
+    if value is None:
+        return False
+    answers = {default_of(one) for _, one in alternatives(value, wrap.when)}
+    return next(iter(answers)) if answers in ({True}, {False}) else None  # type: ignore[return-value]
 
 
 def loaders(trace: Predicted) -> dict[Ref, LoaderBuilt]:
@@ -188,8 +220,8 @@ def excludes(first: Condition, second: Condition) -> bool:
     return False
 
 
-def completed(event: Collective, others: Iterable[Collective]) -> bool:
-    """Whether the ranks that do not reach a collective reach others instead, each once, as the arms of a test do."""
+def completed(event: Event, others: Iterable[Event]) -> bool:
+    """Whether the ranks that do not reach an event reach others instead, each once, as the arms of a test do."""
     reaches = [[reaching(other.when, world) for other in others] for world in WORLDS.values()]
     for world, there in zip(WORLDS.values(), reaches, strict=True):
         here = reaching(event.when, world)

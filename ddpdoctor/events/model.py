@@ -20,6 +20,13 @@ class Norm(NamedTuple):
     values: int | None = None
 
 
+class Part(NamedTuple):
+    """A part of a model that has parameters: its name in the model, and where it was made."""
+
+    name: str
+    place: Place
+
+
 class SyncBatchNormConverted(Event):
     """P O: ``convert_sync_batchnorm`` is called. ``wrapped``: on an already wrapped model. ``kept``: its return value
     is used. ``root``: the model itself is a BatchNorm, so that only the return value is converted.
@@ -38,8 +45,11 @@ DATA_PARALLEL = "torch.nn.parallel.DataParallel"
 class ModelWrapped(Event):
     """P O: a model is wrapped for data-parallel training; ``how`` is the wrapper's dotted path.
 
-    ``norms`` are its unconverted BatchNorm layers. P: ``options`` are the keyword arguments. O: the plain ones, and
-    ``parameters`` is the number of parameter tensors.
+    ``norms`` are its unconverted BatchNorm layers. P: ``options`` are the keyword arguments; ``buffers`` is whether it
+    has any, ``synced`` the place of a SyncBatchNorm layer in it, ``idle`` are the parts with parameters that no code of
+    the program ever takes in hand, ``parts`` the modules in it, ``inside`` those that it is part of, and ``on_cpu`` is
+    whether all of it was certainly made there. O: the plain options, and ``parameters`` is the
+    number of parameter tensors.
     """
 
     wrapper: Ref
@@ -48,6 +58,12 @@ class ModelWrapped(Event):
     options: Mapping[str, Value]
     norms: tuple[Norm, ...] = ()
     parameters: int | None = None
+    buffers: bool | None = None
+    synced: Place | None = None
+    idle: tuple[Part, ...] = ()
+    parts: tuple[Ref, ...] = ()
+    inside: tuple[Ref, ...] = ()
+    on_cpu: bool = False
 
 
 class ModelHandedOver(Event):
@@ -74,3 +90,58 @@ class GradientsChanged(Event):
     how: str
     layout: str | None = None
     differs: bool = False
+
+
+class ModelMoved(Event):
+    """P: a model is put onto a device, into a type of number or into a memory layout, each ``None`` where not named.
+
+    ``device`` is ``cuda``, ``cpu`` or ``unknown``, and ``index`` the GPU where one is named; ``wrapped`` are the
+    wrappers that hold it already.
+    """
+
+    model: Ref
+    device: str | None = None
+    index: Value | None = None
+    dtype: str | None = None
+    layout: str | None = None
+    wrapped: tuple[Ref, ...] = ()
+
+
+class ModelChanged(Event):
+    """P: a model is changed: ``what`` is ``requires_grad`` (to ``value``), ``layer`` (one with parameters is put in),
+    ``values`` (parameters are drawn anew), ``layout`` (of parameters, to the layout in ``value``) or ``static graph``
+    (a wrapper is told that its graph never varies).
+
+    ``model`` is the module that is changed or has the changed part, ``part`` the part's name where it is no module that
+    the source shows, ``inside`` that module and those that it is part of, ``wrapped`` the wrappers that hold it.
+    """
+
+    model: Ref
+    what: str
+    value: Value | None = None
+    part: str = ""
+    inside: tuple[Ref, ...] = ()
+    wrapped: tuple[Ref, ...] = ()
+
+
+class LayersUsed(Event):
+    """P: which modules a wrapper's forward (the one of the ``order`` ``forward``) computed with: ``always`` those that
+    it calls in every step of one run, ``sometimes`` those that depend on chance or on the data.
+    """
+
+    model: Ref
+    forward: int
+    always: tuple[Ref, ...] = ()
+    sometimes: tuple[Ref, ...] = ()
+
+
+class ActivationCheckpoint(Event):
+    """P: activations of a module (``model``, where it is known) are thrown away and computed again in the backward.
+
+    ``reentrant`` is ``None`` where that is not known. ``times`` is how often one forward passes the module through it:
+    0 where that is not known.
+    """
+
+    reentrant: bool | None
+    model: Ref | None = None
+    times: int = 0

@@ -186,16 +186,22 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
     ):
         walk.call_with(Bound(method, holder), key, value, node=node)
     elif isinstance(holder, (Object, Made, Opaque)) and isinstance(key, Known):
-        may_be_changed(holder)
-        name = key.value if isinstance(holder, Object) and isinstance(key.value, str) else ("item", text(key))
-        if walk.path and name not in holder.attributes and not isinstance(holder, Object):
-            write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
-        write(holder.attributes, name, walk.path, value)
-        holder.tags |= measures(value.tags)
+        _set_held(walk, holder, key, value, node)
     else:
         may_be_changed(holder)
         if isinstance(holder, (Made, Opaque)):
             holder.tags |= measures(value.tags)
+
+
+def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: Abstract, node: ast.AST) -> None:
+    may_be_changed(holder)
+    name = key.value if isinstance(holder, Object) and isinstance(key.value, str) else ("item", text(key))
+    if walk.path and name not in holder.attributes and not isinstance(holder, Object):
+        write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
+    if isinstance(holder, Made):
+        walk.tables.attribute_written(walk, holder, text(key), value, node)
+    write(holder.attributes, name, walk.path, value)
+    holder.tags |= measures(value.tags)
 
 
 def _set_listed(walk: Walk, holder: Items, key: Abstract, value: Abstract) -> None:

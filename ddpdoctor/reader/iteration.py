@@ -137,7 +137,8 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         )
         return Items([index, item_of(walk, value.args[0], node, loop, depth)], "tuple")
     if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
-        parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({("parameter", value.inner.ref)}))
+        tag = ("parameter", value.inner.ref, value.inner, text(value.args[0]) if value.of_part else "")
+        parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({tag}))
         return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
     if last in ("modules", "children") and value.inner is not None:
         return Opaque(f"module of {text(value.inner)}")

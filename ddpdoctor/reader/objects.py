@@ -28,6 +28,7 @@ class Made(Abstract):
         "inner",
         "kwargs",
         "node",
+        "of_part",
         "open",
         "owner",
         "path",
@@ -55,6 +56,7 @@ class Made(Abstract):
         self.home = ""  # the module that made it, where that is not the script
         self.wrappers: list[tuple[Condition, Made]] = []
         self.open = False  # called with ** or * of something unknown
+        self.of_part = False  # over the parameters of a part of ``inner``, which the source does not show
         self.node: ast.AST | None = None
 
     def __repr__(self) -> str:

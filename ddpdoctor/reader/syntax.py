@@ -38,6 +38,8 @@ class Syntax:
         self._assigned: dict[ast.AST, frozenset[str]] = {}
         self._rank_aware: dict[Class, bool] = {}
         self._drawn_with: dict[Class, frozenset[str]] = {}
+        self._read: dict[ast.AST, frozenset[str]] = {}
+        self._dynamic: dict[ast.AST, bool] = {}
 
     def is_generator(self, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> bool:
         """Whether a function has a yield of its own."""
@@ -89,6 +91,24 @@ class Syntax:
         nodes = [node for tree in trees for node in ast.walk(tree)]
         return any(map(_tells_the_rank, nodes)) and not any(_stores(node, option) for node in nodes)
 
+    def names_read(self, tree: ast.AST) -> frozenset[str]:
+        """Return the attributes that code reads, and the words in its texts by which it can come to others."""
+        if tree not in self._read:
+            self._read[tree] = frozenset(word for node in ast.walk(tree) for word in _words(node))
+        return self._read[tree]
+
+    def is_dynamic(self, tree: ast.Module) -> bool:
+        """Whether code comes to attributes of objects by names that it makes, or to all of a module's parts in turn."""
+        if tree not in self._dynamic:
+            imported = {
+                (alias.asname or alias.name).partition(".")[0]
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+                for alias in node.names
+            }
+            self._dynamic[tree] = any(_is_dynamic(node, imported) for node in ast.walk(tree))
+        return self._dynamic[tree]
+
     def mentions_rank(self, cls: Class) -> bool:
         """Whether the code of a class or its bases speaks of ranks."""
         if cls not in self._rank_aware:
@@ -127,6 +147,31 @@ def _is_read_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
         and isinstance(node.value, ast.Name)
         and node.value.id == "self"
     )
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        yield node.attr
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < MAX_WORD:
+        yield from node.value.split(".")
+
+
+MAX_WORD = 80
+
+
+def _is_dynamic(node: ast.AST, imported: set[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in _ALL_PARTS
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    if node.func.id in ("eval", "exec", "vars"):
+        return True
+    if node.func.id != "getattr" or len(node.args) < 2 or isinstance(node.args[1], ast.Constant):
+        return False
+    return not (isinstance(node.args[0], ast.Name) and node.args[0].id in imported)
+
+
+_ALL_PARTS = frozenset({"children", "named_children", "_modules", "get_submodule", "__getattr__"})
 
 
 def _tells_the_rank(node: ast.AST) -> bool:

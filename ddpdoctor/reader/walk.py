@@ -25,6 +25,8 @@ from ddpdoctor.world import Expression
 
 Evaluator = Callable[["Walk", Any, Frame], Abstract]
 Runner = Callable[["Walk", Any, Frame], None]
+LayerUses = dict[Ref, list[Condition]]
+"""The modules that a forward calls, each with the conditions under which it does."""
 
 
 SETTING_UP = re.compile(
@@ -125,6 +127,9 @@ class Walk:
         self.visits: dict[ast.AST, int] = {}
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
+        self.layers: LayerUses | None = None  # what the forward of a wrapper that is interpreted computes with
+        self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module
+        self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
         self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers

@@ -15,6 +15,8 @@ from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.library import (
     averaging,
     builtin,
+    changes,
+    checkpointing,
     checkpoints,
     configuration,
     containers,
@@ -30,6 +32,7 @@ from ddpdoctor.reader.library import (
     layouts,
     meters,
     modules,
+    parts,
     processes,
     scaling,
     trackers,
@@ -54,6 +57,9 @@ SUBJECTS: tuple[Any, ...] = (
     devices,
     data,
     modules,
+    parts,
+    changes,
+    checkpointing,
     wrapping,
     averaging,
     scaling,
@@ -137,3 +143,5 @@ def attribute_written(walk: Walk, value: Abstract, name: str, new: Abstract, nod
     if name == "grad":
         averaging.gradient_dropped(walk, value, new, node)
         layouts.gradient_written(walk, value, new, node)
+    else:
+        changes.attribute_written(walk, value, name, new, node)

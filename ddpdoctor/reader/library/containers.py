@@ -21,6 +21,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
+from ddpdoctor.reader.library.changes import layer_put
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
@@ -36,6 +37,7 @@ def _append(walk: Walk, call: Call) -> Abstract | None:
         return NONE
     if isinstance(call.receiver, Made) and call.receiver.path in LAYER_LISTS and call.args:
         layers = call.receiver.attributes.setdefault(APPENDED, [(ALWAYS, Items([], more=True))])[-1][1]
+        layer_put(walk, call.receiver, call.args[0], call.node)
         if isinstance(layers, Items):
             layers.items.append(call.args[0])
         return call.receiver

@@ -9,6 +9,7 @@ from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean, number
+from ddpdoctor.reader.library.changes import moved
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
 from ddpdoctor.reader.library.norms import apply, set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
@@ -160,7 +161,29 @@ def _to(walk: Walk, call: Call) -> Abstract | None:
     if target is not None and not is_none(target):
         use_device(walk, target, _described(receiver, "to"), call.node)
     moved_to_layout(walk, call)
+    _moved(walk, call, target)
     return _same(walk, receiver, call)
+
+
+def _moved(walk: Walk, call: Call, target: Abstract | None) -> None:
+    """Note where a module goes, for each device that the target can be."""
+    if target is None or is_none(target):
+        moved(walk, call)
+        return
+    before = walk.path
+    for when, option in options(target):
+        here = walk.assuming_also(when)
+        if here is not None:
+            walk.path = here
+            device = device_of(option)
+            kind = "cpu" if _is_cpu(option) else "cuda" if device.cuda else "unknown"
+            moved(walk, call, kind, lower_optional(device.index) if kind == "cuda" else None)
+        walk.path = before
+
+
+def _is_cpu(value: Abstract) -> bool:
+    named = value.argument("type", 0) if isinstance(value, Made) and value.path == DEVICE else value
+    return known(named) == "cpu"
 
 
 def _may_be_device(value: Abstract) -> bool:
@@ -177,6 +200,11 @@ def _cuda(walk: Walk, call: Call) -> Abstract | None:
         return None
     target = call.argument("device", 0)
     use_device(walk, None if is_none(target) else target, _described(receiver, "cuda"), call.node)
+    if target is None or is_none(target):
+        moved(walk, call, "cuda")
+    else:
+        for _, option in options(target):
+            moved(walk, call, "cuda", lower_optional(device_of(option).index or option))
     return _same(walk, receiver, call)
 
 
@@ -208,6 +236,12 @@ def _moded(walk: Walk, call: Call) -> Abstract | None:
     for _, option in options(call.receiver):
         set_mode(walk, option, bool(mode))
     return _kept(walk, call)
+
+
+def _default_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
+    """``with torch.device("cuda"):`` what is made inside is made there."""
+    walk.other_default_device = True
+    return "with", NONE
 
 
 def _cuda_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
@@ -283,12 +317,6 @@ METHODS = {
     "apply": apply,
     **dict.fromkeys(
         [
-            "cpu",
-            "half",
-            "float",
-            "double",
-            "bfloat16",
-            "requires_grad_",
             "share_memory",
             "to_empty",
             "type",
@@ -298,4 +326,4 @@ METHODS = {
     ),
 }
 ATTRIBUTES = {DEVICE: _device_attribute}
-CONTEXTS = {"torch.cuda.device": _cuda_device_context}
+CONTEXTS = {"torch.cuda.device": _cuda_device_context, DEVICE: _default_device_context}

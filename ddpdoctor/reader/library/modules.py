@@ -1,13 +1,16 @@
 """Models: what a module is, which BatchNorm layers are in it, and calling one."""
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 
-from ddpdoctor.condition import compatible
-from ddpdoctor.events import Forward, Within
+from ddpdoctor.condition import Atom, Condition, any_of, as_formula, compatible
+from ddpdoctor.events import Forward, LayersUsed, Within
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
     Abstract,
+    Attribute,
     Choice,
     Items,
     Known,
@@ -25,7 +28,7 @@ from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.norms import mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Call, LayerUses, Walk
 
 MAX_LAYERS = 40
 """How many layers of a Sequential are called one after the other."""
@@ -53,6 +56,10 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode, synced=averaged)
         tags |= {("forward", event.order), "data"}
     inside = via != "model"
+    if inside and walk.in_wrapper == 0 and via == "wrapper":
+        run = _watched(walk, callee, call, run)
+    elif walk.layers is not None:
+        walk.layers.setdefault(callee.ref, []).append(walk.path)
     walk.in_forward += 1
     walk.in_wrapper += inside
     block = (Within("forward", walk.place(call.node)),) if inside else ()
@@ -63,6 +70,52 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         walk.in_forward -= 1
         walk.in_wrapper -= inside
     return tagged(result, tags)
+
+
+def _watched(walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[], Abstract]) -> Callable[[], Abstract]:
+    """Return a wrapper's forward, with a note afterwards of the modules that it computed with."""
+    order = len(walk.events) - 1
+
+    def watched() -> Abstract:
+        uses: LayerUses = {}
+        walk.layers, walk.checkpointed = uses, {}
+        try:
+            return run()
+        finally:
+            walk.layers, walk.checkpointed = None, {}
+            if uses:
+                always = [ref for ref, when in uses.items() if _always(when, walk.path)]
+                walk.emit(
+                    LayersUsed,
+                    call.node,
+                    model=wrapper.ref,
+                    forward=order,
+                    always=tuple(always),
+                    sometimes=tuple(ref for ref in uses if ref not in always),
+                )
+
+    return watched
+
+
+def _always(conditions: list[Condition], base: Condition) -> bool:
+    """Whether one of several conditions holds whenever a base does, as far as what a run never changes goes."""
+    return any_of(as_formula(_varying(when - base)) for when in conditions) is True
+
+
+def _varying(condition: Condition) -> Condition:
+    """Return what of a condition can differ between steps: what is drawn at random, and the data."""
+    return frozenset(literal for literal in condition if _differs_between_steps(literal.atom))
+
+
+@lru_cache(maxsize=10_000)
+def _differs_between_steps(atom: Atom) -> bool:
+    if atom.definition is not None:
+        return any(map(_differs_between_steps, atom.inside))
+    is_data = atom.kind == "data" and " is " not in atom.text
+    return is_data or (atom.kind in ("data", "other") and _RANDOM.search(atom.text) is not None)
+
+
+_RANDOM = re.compile(r"rand|bernoulli|uniform|multinomial")
 
 
 def _via(walk: Walk, callee: "Object | Made") -> str:
@@ -129,7 +182,21 @@ def _parameters(walk: Walk, call: Call) -> Abstract | None:
         made = walk.make(call._replace(args=(receiver,)), NO_TAGS)
         made.inner = receiver
         return made
+    if isinstance(receiver, Attribute) and call.path.endswith("parameters"):
+        return _parameters_of_part(walk, receiver, call)
     return None
+
+
+def _parameters_of_part(walk: Walk, part: Attribute, call: Call) -> Abstract | None:
+    """``model.fc.parameters()`` of a model whose parts the source does not show."""
+    holder: Abstract = part
+    while isinstance(holder, Attribute):
+        holder = holder.receiver
+    if not isinstance(holder, (Made, Object)) or not is_module(holder):
+        return None
+    made = walk.make(call._replace(args=(part,)), NO_TAGS)
+    made.inner, made.of_part = holder, True
+    return made
 
 
 def _state_dict(walk: Walk, call: Call) -> Abstract | None:

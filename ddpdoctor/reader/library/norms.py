@@ -112,7 +112,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         if value.path in BATCH_NORMS:
             yield Norm("", value.path, value.ref.place)
             return
-        if _is_model_with_norms(value):
+        if is_model_with_norms(value):
             yield Norm("", value.path, value.ref.place)
             return
         parts = [*value.args, *value.kwargs.values()] if is_module(value) else []
@@ -132,7 +132,8 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         yield from _norms(walk, part, seen, depth + 1)
 
 
-def _is_model_with_norms(value: Made) -> bool:
+def is_model_with_norms(value: Made) -> bool:
+    """Whether a call made a whole model of an architecture that trains BatchNorm layers."""
     if not value.path.startswith(("torchvision.models.", "timm.", "torch.hub.load")):
         return False
     layer = value.argument("norm_layer")

@@ -2,13 +2,16 @@
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from ddpdoctor.events import DATA_PARALLEL, ModelWrapped, StateLoaded, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.library.devices import use_device
+from ddpdoctor.reader.library.idle import idle_parts
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
 from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.norms import mark_converted, unconverted_norms
+from ddpdoctor.reader.library.parts import around, has_buffers, made_on_the_cpu, parts_of, sync_batch_norm_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import loads_in
@@ -37,6 +40,7 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
             how=call.path,
             options={name: lower(value) for name, value in given.items()},
             norms=norms,
+            **_seen_in(walk, model) if call.path in DDP_WRAPPERS else {},
         )
     for when, option in options(model):
         here = walk.assuming_also(when)
@@ -56,6 +60,19 @@ def _data_parallel(walk: Walk, call: Call) -> Abstract | None:
     given = call.argument("inputs", 1)
     inputs = given.items if isinstance(given, Items) and given.kind == "tuple" else [given] if given else []
     return walk.call_with(module, *inputs, node=call.node)
+
+
+def _seen_in(walk: Walk, model: Abstract) -> dict[str, Any]:
+    """Return what the source shows of the parts of a model that is wrapped."""
+    synced = sync_batch_norm_in(walk, model)
+    return {
+        "buffers": has_buffers(model),
+        "synced": None if synced is None else synced.ref.place,
+        "idle": tuple(idle_parts(walk, model)),
+        "parts": tuple(part.ref for part in parts_of(model)),
+        "inside": around(model),
+        "on_cpu": made_on_the_cpu(walk, model),
+    }
 
 
 def _stand_in(walk: Walk, model: Abstract, call: Call) -> Abstract:

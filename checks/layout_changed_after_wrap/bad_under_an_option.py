@@ -1,0 +1,55 @@
+"""A helper changes the layout of what it is given, and it is given the wrapper."""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Images(nn.Module):
+    def __init__(self, classes=4):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU())
+        self.head = nn.Linear(16, classes)
+
+    def forward(self, x):
+        return self.head(self.features(x).mean((2, 3)))
+
+
+def prefer_channels_last(network):
+    network.to(memory_format=torch.channels_last)  # <- layout-changed-after-wrap
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--depth", type=int, default=2)
+    options = parser.parse_args()
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    try:
+        data = TensorDataset(torch.randn(128, 3, 8, 8), torch.randint(0, 4, (128,)))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=16, sampler=sampler)
+        model = DDP(Images().to(device), device_ids=[local_rank], find_unused_parameters=options.depth > 9)
+        if options.channels_last:
+            prefer_channels_last(model.module)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What is made contiguous was contiguous, and what is made channels_last was."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Images(nn.Module):
+    def __init__(self, classes=4):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU())
+        self.head = nn.Linear(16, classes)
+
+    def forward(self, x):
+        return self.head(self.features(x).mean((2, 3)))
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    try:
+        data = TensorDataset(torch.randn(128, 3, 8, 8), torch.randint(0, 4, (128,)))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=16, sampler=sampler)
+        model = DDP(Images().to(device), device_ids=[local_rank])
+        for parameter in model.parameters():
+            parameter.data = parameter.data.contiguous()
+        other = DDP(Images().to(device).to(memory_format=torch.channels_last), device_ids=[local_rank])
+        other.to(memory_format=torch.channels_last)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Which layers there are is decided once, by an option: each step uses all of them."""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Classifier(nn.Module):
+    def __init__(self, width=32, classes=4, normalise=False):
+        super().__init__()
+        self.enter = nn.Linear(16, width)
+        self.norm = nn.LayerNorm(width) if normalise else None
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.enter(x).relu()
+        if self.norm is not None:
+            x = self.norm(x)
+        return self.head(x)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--normalise", action="store_true")
+    options = parser.parse_args()
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    try:
+        data = TensorDataset(torch.randn(128, 16), torch.randint(0, 4, (128,)))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=16, sampler=sampler)
+        model = Classifier(normalise=options.normalise).to(device)
+        model = DDP(model, device_ids=[local_rank], find_unused_parameters=True)  # <- needless-find-unused
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

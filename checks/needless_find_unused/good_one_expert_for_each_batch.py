@@ -1,0 +1,47 @@
+"""Which of two experts computes is drawn for each batch."""
+
+import os
+import random
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.small = nn.Linear(16, 4)
+        self.large = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
+
+    def forward(self, x):
+        if random.random() < 0.5:
+            return self.small(x)
+        return self.large(x)
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    try:
+        data = TensorDataset(torch.randn(128, 16), torch.randint(0, 4, (128,)))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=16, sampler=sampler)
+        model = DDP(Experts().to(device), device_ids=[local_rank], find_unused_parameters=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Parts of a model with parameters that no code of the program ever takes in hand: they cannot be in any loss."""
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.events import Part
+from ddpdoctor.reader.abstract import Abstract
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.library.parts import PARAMETER, has_parameters, parts_of
+from ddpdoctor.reader.objects import Function, Made, Object
+from ddpdoctor.reader.project import Module
+from ddpdoctor.reader.walk import Walk
+
+MAX_NAMED = 12
+"""How many idle parts of a model are named."""
+
+
+def idle_parts(walk: Walk, model: Abstract) -> Iterator[Part]:
+    """Yield the parts whose attribute nothing reads, in classes of which nothing goes over all parts."""
+    candidates = [
+        (part, name, held)
+        for part in parts_of(model)
+        if isinstance(part, Object) and _runs_its_own_forward(walk, part)
+        for name, held in _own_parts(walk, part)
+        if not any(name in walk.syntax.names_read(cls.node) for cls in part.cls.resolution())
+    ]
+    if not candidates:
+        return
+    modules = [module for module in walk.project.modules.values() if module is not None and module.source is not None]
+    if any(_goes_over_parts(walk, module) for module in modules):
+        return
+    read = frozenset().union(*(walk.syntax.names_read(tree) for module in modules if (tree := _tree(module))))
+    places = set()
+    for _, name, held in candidates[:MAX_NAMED]:
+        if name not in read and held.ref.place not in places:
+            places.add(held.ref.place)
+            yield Part(name, held.ref.place)
+
+
+def _tree(module: Module) -> ast.Module | None:
+    return module.source.tree if module.source is not None else None
+
+
+def _runs_its_own_forward(walk: Walk, part: Object) -> bool:
+    """Whether all that computes with a module's parts is the project's own code."""
+    forward = class_attribute(walk, part.cls, "forward")
+    return isinstance(forward, Function) and all(path == "torch.nn.Module" for path in part.cls.external_bases())
+
+
+def _own_parts(walk: Walk, part: Object) -> Iterator[tuple[str, "Made | Object"]]:
+    """Yield the parts with parameters that a module certainly holds, by their names."""
+    for name, cell in part.attributes.items():
+        when, value = cell[-1]
+        if not isinstance(name, str) or not when <= walk.path or not isinstance(value, (Made, Object)):
+            continue
+        if value.owner is part and (has_parameters(value) or (isinstance(value, Made) and value.path == PARAMETER)):
+            yield name, value
+
+
+def _goes_over_parts(walk: Walk, module: Module) -> bool:
+    """Whether code of a module looks attributes up by names that are made, or calls all parts of a model in turn."""
+    tree = _tree(module)
+    return tree is not None and walk.syntax.is_dynamic(tree)

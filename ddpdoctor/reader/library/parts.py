@@ -1,0 +1,280 @@
+"""The parts of a model: which modules are in it, which of them have parameters or buffers, whose part a value is."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.condition import ALWAYS
+from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Choice, Items, Table, known, options
+from ddpdoctor.reader.cells import read
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
+from ddpdoctor.reader.library.norms import CONVERTED, is_model_with_norms
+from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import Ref
+
+BUFFERS = "registered buffers"
+"""The hidden attribute of a module on which ``register_buffer`` was called."""
+MAX_PARTS = 400
+"""How many parts of a model are looked at."""
+
+SYNC_BATCH_NORM = "torch.nn.SyncBatchNorm"
+
+PARAMETRIC = frozenset(
+    f"torch.nn.{name}"
+    for name in [
+        "Linear",
+        "Bilinear",
+        "LazyLinear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "LazyConv2d",
+        "ConvTranspose1d",
+        "ConvTranspose2d",
+        "ConvTranspose3d",
+        "Embedding",
+        "EmbeddingBag",
+        "BatchNorm1d",
+        "BatchNorm2d",
+        "BatchNorm3d",
+        "SyncBatchNorm",
+        "GroupNorm",
+        "LayerNorm",
+        "RMSNorm",
+        "LSTM",
+        "GRU",
+        "RNN",
+        "LSTMCell",
+        "GRUCell",
+        "RNNCell",
+        "MultiheadAttention",
+        "Transformer",
+        "TransformerEncoder",
+        "TransformerDecoder",
+        "TransformerEncoderLayer",
+        "TransformerDecoderLayer",
+        "PReLU",
+    ]
+)
+"""Layers that have parameters by default."""
+
+_OPTIONAL = {"affine": 1, "elementwise_affine": 1}
+
+
+def module_of(value: Abstract) -> Iterator[tuple["Made | Object", str]]:
+    """Yield the modules that a value is, or is a part or parameter of, with the name of the part where it is one."""
+    for _, option in options(value):
+        tag = next((one for one in option.tags if isinstance(one, tuple) and one[0] == "parameter"), None)
+        if isinstance(option, (Made, Object)):
+            if is_module(option):
+                yield option, ""
+            elif isinstance(option, Made) and option.path == PARAMETER and isinstance(option.owner, (Made, Object)):
+                yield option.owner, "a parameter"
+        elif tag is not None and isinstance(tag[2], (Made, Object)):
+            yield tag[2], str(tag[3])
+        elif isinstance(option, Attribute):
+            yield from _named_part(option)
+
+
+PARAMETER = "torch.nn.Parameter"
+
+
+def _named_part(value: Attribute) -> Iterator[tuple["Made | Object", str]]:
+    """Yield the module that ``model.fc.weight`` is a part of, as far as the source shows modules."""
+    names: list[str] = []
+    holder: Abstract = value
+    while isinstance(holder, Attribute):
+        names.append(holder.name)
+        holder = holder.receiver
+    for _, option in options(holder):
+        if isinstance(option, (Made, Object)) and is_module(option):
+            yield option, ".".join(reversed(names))
+
+
+def has_parameters(value: Abstract) -> bool:
+    """Whether a value is certainly a module with parameters of its own."""
+    if isinstance(value, Object):
+        return is_module(value) and any(has_parameters(part) or _is_parameter(part) for _, part in held(value))
+    if not isinstance(value, Made):
+        return False
+    if value.path in PARAMETRIC:
+        return not any(known(value.argument(name)) is False for name in _OPTIONAL)
+    if value.path in LAYER_LISTS or value.path in WRAPPERS:
+        return any(has_parameters(part) for _, part in held(value))
+    return value.path.startswith("torchvision.models.")
+
+
+def _is_parameter(value: Abstract) -> bool:
+    return (
+        isinstance(value, Made) and value.path == PARAMETER and known(value.argument("requires_grad", 1)) is not False
+    )
+
+
+def held(value: "Made | Object") -> Iterator[tuple[str, Abstract]]:
+    """Yield what a module holds, each by its name: attributes, layers of a list, the model in a wrapper."""
+    parts: list[tuple[str, Abstract]] = [
+        (name, cell[-1][1]) if len(cell) == 1 else (name, Choice(tuple(cell)))
+        for name, cell in value.attributes.items()
+        if isinstance(name, str)
+    ]
+    if isinstance(value, Made):
+        if value.path in LAYER_LISTS:
+            parts += [(str(i), layer) for i, layer in enumerate(layers_of(value).items)]
+        elif value.path in WRAPPERS and value.inner is not None:
+            parts.append(("module", value.inner))
+        elif value.path.startswith("torch.nn."):
+            parts += [("", one) for one in (*value.args, *value.kwargs.values())]
+    for name, part in parts:
+        yield from _spread(name, part, 0)
+
+
+def _spread(name: str, value: Abstract, depth: int) -> Iterator[tuple[str, Abstract]]:
+    if isinstance(value, Choice) and depth < MAX_NESTING:
+        for _, option in value.options:
+            yield from _spread(name, option, depth + 1)
+    elif isinstance(value, Items) and depth < MAX_NESTING:
+        for item in value.items[:MAX_PARTS]:
+            yield from _spread(name, item, depth + 1)
+    elif isinstance(value, Table) and depth < MAX_NESTING:
+        for cell in value.cells.values():
+            yield from _spread(name, read(cell, ALWAYS), depth + 1)
+    else:
+        yield name, value
+
+
+MAX_NESTING = 3
+
+
+def parts_of(value: Abstract) -> Iterator["Made | Object"]:
+    """Yield a model and all modules in it, as far as the source shows them, each once."""
+    seen: set[int] = set()
+    pending = [option for _, option in options(value)]
+    while pending and len(seen) < MAX_PARTS:
+        one = pending.pop()
+        if id(one) in seen or not isinstance(one, (Made, Object)):
+            continue
+        seen.add(id(one))
+        if is_module(one):
+            yield one
+            pending += [part for _, part in held(one)]
+
+
+MAX_AROUND = 8
+"""How many modules around a module are named."""
+
+
+def around(module: Abstract) -> tuple[Ref, ...]:
+    """Return a module and those that it is part of; a wrapper stands for what it holds."""
+    found: list[Ref] = []
+    pending: list[Abstract | None] = [module]
+    while pending and len(found) < MAX_AROUND:
+        one = pending.pop()
+        if isinstance(one, Choice):
+            pending += [option for _, option in options(one)]
+        elif isinstance(one, (Made, Object)) and one.ref not in found and is_module(one):
+            found.append(one.ref)
+            pending.append(one.owner)
+            if isinstance(one, Made) and one.path in WRAPPERS:
+                pending.append(one.inner)
+    return tuple(found)
+
+
+def has_buffers(value: Abstract) -> bool | None:
+    """Whether a model has buffers that DDP broadcasts; ``None`` where it is not all shown."""
+    answers = {_own_buffers(part) for part in parts_of(value)}
+    if True in answers:
+        return True
+    return None if None in answers or not answers else False
+
+
+def _own_buffers(module: "Made | Object") -> bool | None:
+    if BUFFERS in module.attributes:
+        return True
+    if isinstance(module, Object):
+        if any(path in BATCH_NORMS for path in module.cls.external_bases()):
+            return True
+        if any(isinstance(part, Made) and part.path == "torch.nn.Buffer" for _, part in held(module)):
+            return True
+        strange = [part for _, part in held(module) if isinstance(part, Made) and _is_from_elsewhere(part)]
+        plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
+        return False if plain and not strange else None
+    if module.path in BATCH_NORMS or module.path == SYNC_BATCH_NORM or is_model_with_norms(module):
+        return known(module.argument("track_running_stats", 4), True) is not False
+    if module.path.startswith("torch.nn.InstanceNorm"):
+        return known(module.argument("track_running_stats", 4), False) is True
+    if module.path in WRAPPERS:
+        return False
+    return False if module.path.startswith("torch.nn.") and module.path != "torch.nn.Module" else None
+
+
+_KNOWN_PLACES = (
+    "torch.",
+    "builtins.",
+    "math.",
+    "numpy.",
+    "os.",
+    "logging.",
+    "functools.",
+    "itertools.",
+    "collections.",
+)
+
+
+def _is_from_elsewhere(value: Made) -> bool:
+    """Whether something that a module holds was made by code that may well be a model's, and is not known."""
+    return not value.path.startswith(_KNOWN_PLACES) and not is_module(value)
+
+
+def made_on_the_cpu(walk: Walk, value: Abstract) -> bool:
+    """Whether all of a model was certainly made on the CPU: of layers that are known, and with no device named."""
+    parts = list(parts_of(value))
+    return bool(parts) and not walk.other_default_device and all(map(_made_on_the_cpu, parts))
+
+
+def _made_on_the_cpu(module: "Made | Object") -> bool:
+    if isinstance(module, Made):
+        known_maker = module.path.startswith(("torch.nn.", "torchvision.models.")) and module.path != "torch.nn.Module"
+        return known_maker and "device" not in module.kwargs and not module.open
+    plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
+    return plain and not any(
+        isinstance(part, Made) and part.path != PARAMETER and _is_from_elsewhere(part) for _, part in held(module)
+    )
+
+
+def _default_device(walk: Walk, call: Call) -> Abstract:
+    walk.other_default_device = True
+    return NONE
+
+
+def sync_batch_norm_in(walk: Walk, value: Abstract) -> "Made | Object | None":
+    """Return a SyncBatchNorm layer of a model, or a part that is certainly converted; ``None`` where none is shown."""
+    for part in parts_of(value):
+        if isinstance(part, Made) and part.path == SYNC_BATCH_NORM:
+            return part
+        converted = part.attributes.get(CONVERTED)
+        if converted and converted[-1][0] <= walk.path and any(_is_batch_norm(inner) for inner in parts_of(part)):
+            return part
+    return None
+
+
+def _is_batch_norm(value: "Made | Object") -> bool:
+    if isinstance(value, Object):
+        return any(path in BATCH_NORMS for path in value.cls.external_bases())
+    return value.path in BATCH_NORMS or is_model_with_norms(value)
+
+
+def _register_buffer(walk: Walk, call: Call) -> Abstract | None:
+    receiver = call.receiver
+    if not isinstance(receiver, Object):
+        return None
+    tensor = call.argument("tensor", 1)
+    if tensor is None or known(tensor, 0) is None:
+        return NONE
+    receiver.attributes.setdefault(BUFFERS, [(walk.path, TRUE)])
+    name = known(call.argument("name", 0))
+    if isinstance(name, str):
+        receiver.attributes[name] = [(ALWAYS, tensor)]
+    return NONE
+
+
+METHODS = {"register_buffer": _register_buffer}
+FUNCTIONS = dict.fromkeys(["torch.set_default_device", "torch.set_default_tensor_type"], _default_device)
