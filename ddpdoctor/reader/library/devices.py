@@ -6,7 +6,7 @@ import re
 from ddpdoctor.condition import negation
 from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean, number
 from ddpdoctor.reader.library.changes import moved
@@ -168,7 +168,8 @@ def _to(walk: Walk, call: Call) -> Abstract | None:
 def _moved(walk: Walk, call: Call, target: Abstract | None) -> None:
     """Note where a module goes, for each device that the target can be."""
     if target is None or is_none(target):
-        moved(walk, call)
+        somewhere = call.open or any(not isinstance(arg, External) for arg in call.args)
+        moved(walk, call, "unknown" if somewhere else None)
         return
     before = walk.path
     for when, option in options(target):
