@@ -292,6 +292,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="unpicklable-spawn-target",
+        summary="a lambda or a local function is given to spawned processes",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("ProcessStarted",),
+        preview=False,
+    ),
+    Row(
         name="unprotected-destroy",
         summary="the process group is destroyed, but an exception skips it",
         severity="note",

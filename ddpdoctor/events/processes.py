@@ -5,7 +5,10 @@ from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
 
 class ProcessStarted(Event):
-    """P O: a process or a set of them is started; ``child`` is the ``process`` of the events inside it."""
+    """P O: a process or a set of them is started; ``child`` is the ``process`` of the events inside it.
+
+    P: ``unpicklable`` says what of the target and its arguments pickle cannot take along.
+    """
 
     started: Ref
     method: str  # spawn, fork, forkserver; as far as known
@@ -14,6 +17,7 @@ class ProcessStarted(Event):
     count: Value = UNKNOWN_VALUE
     join: Value = UNKNOWN_VALUE
     daemon: Value = UNKNOWN_VALUE
+    unpicklable: str = ""
 
 
 class ProcessJoined(Event):

@@ -2,6 +2,7 @@
 
 import ast
 
+from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Loop, ProcessJoined, ProcessStarted
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -16,15 +17,20 @@ from ddpdoctor.reader.abstract import (
     is_none,
     known,
 )
+from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.pickling import unpicklable
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression, is_counted
 
 SPAWN = "torch.multiprocessing.spawn"
 PROCESS = "multiprocessing.Process"
+CONTEXT = "multiprocessing.context"
+METHOD = "start method"
+"""The hidden attribute of a process that was made by a context."""
 
 
 def _spawn(walk: Walk, call: Call) -> Abstract:
@@ -39,6 +45,7 @@ def _spawn(walk: Walk, call: Call) -> Abstract:
         call,
         context,
         function,
+        given,
         method=method if isinstance(method, str) else "spawn",
         count=call.argument("nprocs", 2) or Known(1),
         join=join or Known(True),
@@ -59,7 +66,7 @@ def _start(
     call: Call,
     started: Made,
     function: Abstract | None,
-    *,
+    *given: Abstract | None,
     method: str,
     count: Abstract,
     join: Abstract,
@@ -77,6 +84,7 @@ def _start(
         count=lower(count),
         join=lower(join),
         daemon=lower(daemon),
+        unpicklable=next((found for one in (function, *given) if (found := unpicklable(one))), ""),
     )
     return child
 
@@ -103,7 +111,18 @@ MAX_NESTING = 3
 
 def _process(walk: Walk, call: Call) -> Abstract:
     """``Process(target=…, args=…)``: nothing runs before ``start``."""
-    return _marked(walk.make(call, NO_TAGS, PROCESS))
+    process = walk.make(call, NO_TAGS, PROCESS)
+    context = call.receiver
+    if isinstance(context, Made) and context.path == CONTEXT and context.argument("method", 0) is not None:
+        write(process.attributes, METHOD, ALWAYS, context.argument("method", 0) or NONE)
+    return _marked(process)
+
+
+def _method(walk: Walk, process: Made) -> str:
+    """Return how a process is started: as its context says, else as the program has set it."""
+    cell = process.attributes.get(METHOD)
+    method = known(cell[-1][1]) if cell else walk.start_method
+    return method if isinstance(method, str) else "unknown"
 
 
 def _marked(started: Made) -> Made:
@@ -123,7 +142,9 @@ def _start_process(walk: Walk, call: Call) -> Abstract | None:
         call,
         process,
         target,
-        method=walk.start_method,
+        given,
+        named,
+        method=_method(walk, process),
         count=Known(1) if not walk.loops else Opaque("as many as the loop has rounds"),
         join=Known(False),
         daemon=_daemon(walk, process),
@@ -169,11 +190,11 @@ def _set_start_method(walk: Walk, call: Call) -> Abstract:
 
 
 def _get_context(walk: Walk, call: Call) -> Abstract:
-    return walk.make(call, NO_TAGS, "multiprocessing.context")
+    return walk.make(call, NO_TAGS, CONTEXT)
 
 
 def _context_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
-    return External(PROCESS) if name == "Process" else External(f"multiprocessing.{name}")
+    return None if name == "Process" else External(f"multiprocessing.{name}")
 
 
 FUNCTIONS = {
@@ -186,5 +207,5 @@ FUNCTIONS = {
     "torch.multiprocessing.get_context": _get_context,
     "multiprocessing.get_context": _get_context,
 }
-METHODS = {"start": _start_process, "join": _join}
-ATTRIBUTES = {"multiprocessing.context": _context_attribute}
+METHODS = {f"{CONTEXT}.Process": _process, "start": _start_process, "join": _join}
+ATTRIBUTES = {CONTEXT: _context_attribute}

@@ -1,0 +1,48 @@
+"""How processes are started, and what cannot be sent to them."""
+
+import pytest
+from reading import only, read
+
+from ddpdoctor.events import ProcessStarted
+
+LOCAL = "def main():\n    def train(rank): pass\n    {start}\nmain()\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "method"),
+    [
+        ("mp.spawn(train, nprocs=2)", "spawn"),
+        ("mp.start_processes(train, nprocs=2, start_method='fork')", "fork"),
+        ("mp.get_context('forkserver').Process(target=train).start()", "forkserver"),
+        ("c = mp.get_context('fork'); P = c.Process; P(target=train).start()", "fork"),
+        ("mp.set_start_method('spawn'); mp.Process(target=train).start()", "spawn"),
+    ],
+)
+def test_a_process_is_started_as_its_context_or_the_program_says(tmp_path, start, method):
+    event = only(read(tmp_path, LOCAL.format(start=start)).of(ProcessStarted))
+    assert event.method == method
+    assert event.unpicklable == "train(), which is local to main(),"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mp.spawn(lambda rank: rank, nprocs=2)", "a lambda"),
+        ("def train(rank, f): pass\nmp.spawn(train, args=(lambda: 1,), nprocs=2)", "a lambda"),
+        ("import functools\nmp.spawn(functools.partial(lambda rank, x: x, x=1), nprocs=2)", "a lambda"),
+        ("def train(rank): pass\nmp.spawn(train, nprocs=2)", ""),
+        ("class T:\n    def train(self, rank): pass\nmp.spawn(T().train, nprocs=2)", ""),
+        (
+            "import functools\ndef named(f):\n    @functools.wraps(f)\n    def w(*a): f(*a)\n    return w\n"
+            "@named\ndef train(rank): pass\nmp.spawn(train, nprocs=2)",
+            "",
+        ),
+        (
+            "def unnamed(f):\n    def w(*a): f(*a)\n    return w\n@unnamed\ndef train(rank): pass\n"
+            "mp.spawn(train, nprocs=2)",
+            "w(), which is local to unnamed(),",
+        ),
+    ],
+)
+def test_what_pickle_cannot_take_along(tmp_path, text, said):
+    assert only(read(tmp_path, text).of(ProcessStarted)).unpicklable == said
