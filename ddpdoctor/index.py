@@ -284,6 +284,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="uneven-shards",
+        summary="each rank cuts its own part out of the data, and some have a batch more: they wait for ever",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("LoaderBuilt",),
+        preview=False,
+    ),
+    Row(
         name="unjoined-spawn",
         summary="spawned ranks are never joined: a failed rank is swallowed",
         severity="warning",

@@ -75,3 +75,41 @@ def test_a_stream_that_asks_for_no_rank_is_whole_on_each(tmp_path, body, more, s
 
 def test_a_data_set_with_indices_is_no_stream(tmp_path):
     assert not only(read(tmp_path, "loader = DataLoader(data)").of(LoaderBuilt)).iterable
+
+
+WORLD = "rank, world = dist.get_rank(), dist.get_world_size()\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "uneven"),
+    [
+        ("files[rank::world]", True),
+        ("sorted(files)[rank::world]", True),
+        ("[x for x in files][rank::world]", True),
+        ("torch.utils.data.Subset(files, range(rank, len(files), world))", True),
+        ("torch.utils.data.Subset(files, list(range(rank, len(files), world)))", True),
+        ("__import__('numpy').array_split(files, world)[rank]", False),
+        ("torch.tensor_split(files, world)[rank]", True),
+        ("files[: len(files) // world * world][rank::world]", False),
+        ("files[:1000][rank::world]", False),
+        ("files[rank : total : world]", False),
+        ("files[rank * (len(files) // world) : (rank + 1) * (len(files) // world)]", False),
+        ("torch.utils.data.Subset(files, range(rank, len(files) // world * world, world))", False),
+        ("files[::2]", False),
+    ],
+)
+def test_parts_that_ranks_cut_out_may_have_other_lengths(tmp_path, data, uneven):
+    program = read(tmp_path, f"{WORLD}loader = DataLoader({data}, batch_size=4)")
+    assert (only(program.of(LoaderBuilt)).cut is not None) is uneven
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "assert len(files) % world == 0\nloader = DataLoader(files[rank::world])",
+        "if len(files) % world:\n    raise SystemExit\nloader = DataLoader(files[rank::world])",
+        "loader = DataLoader(files[rank::world], sampler=DistributedSampler(files))",
+    ],
+)
+def test_parts_that_are_known_to_be_even_are(tmp_path, text):
+    assert only(read(tmp_path, WORLD + text).of(LoaderBuilt)).cut is None

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 class Rows(IterableDataset):
     def __init__(self, table, part, parts):
-        self.rows = table[part::parts]
+        self.rows = table[: len(table) // parts * parts][part::parts]
 
     def __iter__(self):
         return iter(self.rows)

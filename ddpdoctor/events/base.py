@@ -12,12 +12,15 @@ MAIN = "main"
 
 
 class Loop(Record):
-    """A loop that an event is in: how it is written, over which loaders, and for how many rounds."""
+    """A loop that an event is in: how it is written, over which loaders, for how many rounds, and whether it has a
+    ``break`` or ``return`` that may end it before.
+    """
 
     place: Place
     kind: str  # for, while, comprehension
     loaders: tuple[Ref, ...] = ()
     rounds: Value | None = None
+    left_early: bool = False
 
 
 class Within(NamedTuple):

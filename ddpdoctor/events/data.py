@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ddpdoctor.events.base import Event
+from ddpdoctor.place import Place
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
 
@@ -38,7 +39,8 @@ class LoaderBuilt(Event):
 
     P: ``distributed_samplers`` are the DistributedSamplers that it draws from, directly or through batch samplers and
     the script's own; ``sharded_by`` names what divides its data by rank (``the sampler``, ``the dataset`` …), or is
-    ``unknown`` when something that was not followed may. ``iterable``: its data set is a stream, which takes no
+    ``unknown`` when something that was not followed may. ``cut`` is where a rank's part was cut out of the data in a
+    way that leaves some ranks with more samples than others. ``iterable``: its data set is a stream, which takes no
     sampler; ``split_by_worker``: that looks at the worker that it runs in.
     """
 
@@ -52,6 +54,7 @@ class LoaderBuilt(Event):
     persistent_workers: Value | None = None
     distributed_samplers: tuple[Ref, ...] = ()
     sharded_by: str | None = None
+    cut: Place | None = None
     iterable: bool = False
     split_by_worker: bool = False
 

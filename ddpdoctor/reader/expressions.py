@@ -20,6 +20,7 @@ from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import is_small
+from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
@@ -61,6 +62,7 @@ def _slice(walk: Walk, node: ast.Slice, frame: Frame) -> Abstract:
     tags = NO_TAGS.union(*(part.tags for part in parts))
     if any(is_rank(part) or "rank" in part.tags for part in parts[:2]):
         tags |= {"shard"}
+    tags |= marks_of_slice(parts[0], parts[1], parts[2], walk.place(node))
     return Opaque(":".join(text(part) for part in parts), tags)
 
 

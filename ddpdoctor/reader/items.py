@@ -20,6 +20,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
+from ddpdoctor.reader.cuts import marks_of_item
 from ddpdoctor.reader.environment import read_variable, write_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
@@ -34,6 +35,17 @@ from ddpdoctor.reader.walk import Walk
 
 def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract:
     """Return ``holder[key]``."""
+    item = _item(walk, holder, key, node)
+    if isinstance(item, (Opaque, Items)):
+        marks = marks_of_item(holder, key, walk.place(node))
+        if marks and isinstance(item, Opaque):
+            item.tags |= marks
+        elif marks and item is not holder and isinstance(item, Items):
+            item.extra |= marks
+    return item
+
+
+def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract:
     if isinstance(holder, Choice):
         return _over(walk, holder, lambda option: get_item(walk, option, key, node))
     if isinstance(key, Choice):

@@ -29,6 +29,10 @@ def rounds_of(value: Abstract) -> Value | None:
     if isinstance(value, Made):
         if value.path == "builtins.range" and value.args:
             return lower(value.args[0] if len(value.args) == 1 else value.args[1])
+        if value.path == "itertools.islice" and len(value.args) > 1:
+            return lower(value.args[1] if len(value.args) == 2 else value.args[2])
+        if value.path == "builtins.zip":
+            return next((rounds for rounds in map(rounds_of, value.args) if rounds is not None), None)
         if value.args and value.path in PASSING:
             return rounds_of(value.args[0])
     return None

@@ -57,7 +57,7 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
         walk.run(node.orelse, frame)
 
 
-def _has_break(node: ast.While) -> bool:
+def _has_break(node: "ast.For | ast.AsyncFor | ast.While") -> bool:
     pending: list[ast.AST] = list(node.body)
     while pending:
         inner = pending.pop()
@@ -108,7 +108,8 @@ def _rounds_over(
     place = walk.place(node)
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
-    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated))
+    early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders) and _has_break(node)
+    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated), left_early=early)
     begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)

@@ -11,6 +11,7 @@ from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
+from ddpdoctor.reader.cuts import marks_of_range
 from ddpdoctor.reader.formulas import boolean, number, truth_of
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Object, Package, Partial
@@ -108,7 +109,9 @@ def _range(walk: Walk, call: Call) -> Abstract:
     values = [known(arg) for arg in call.args]
     if len(values) == 1 and isinstance(values[0], int) and 0 <= values[0] <= 1:
         return Items([Known(i) for i in range(values[0])])
-    return walk.make(call)
+    made = walk.make(call)
+    made.tags |= marks_of_range(call.args, walk.place(call.node))
+    return made
 
 
 def _next(walk: Walk, call: Call) -> Abstract | None:

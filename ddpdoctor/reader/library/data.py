@@ -3,7 +3,9 @@
 import ast
 
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
+from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.library.datasets import copy_to_workers, goes_its_own_way, is_stream, looks_at_worker
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.lowering import lower, lower_optional
@@ -34,12 +36,26 @@ def _loader(walk: Walk, call: Call) -> Abstract:
             dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))
         ),
         sharded_by=_sharded_by(walk, call, given),
+        cut=_cut(walk, given),
         iterable=dataset is not None and is_stream(dataset),
         split_by_worker=dataset is not None and looks_at_worker(walk, dataset),
     )
     if dataset is not None and not is_none(call.kwargs.get("persistent_workers")):
         copy_to_workers(walk, dataset, made.ref)
     return made
+
+
+def _cut(walk: Walk, given: "dict[str, Abstract | None]") -> Place | None:
+    """Return where a rank's part was cut out of the data such that some ranks may have more samples than others.
+
+    That is none where a DistributedSampler, or batches of the script's own, decide how many there are, and where the
+    script has looked at a remainder before (``assert len(data) % n == 0``).
+    """
+    if _distributed(given["sampler"]) or not is_none(given["batch_sampler"]):
+        return None
+    if any(" % " in literal.atom.text for literal in walk.path):
+        return None
+    return uneven_cut(given["dataset"]) or uneven_cut(given["sampler"])
 
 
 def _distributed(value: Abstract | None, depth: int = 0) -> list[Ref]:

@@ -1,0 +1,46 @@
+"""numpy.array_split gives the first parts one more, where the number does not divide."""
+
+import os
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset
+
+
+class Part(Dataset):
+    """The points of one rank."""
+
+    def __init__(self, points):
+        self.points = points
+
+    def __len__(self):
+        return len(self.points)
+
+    def __getitem__(self, index):
+        return self.points[index]
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        points = torch.randn(321, 8, generator=torch.Generator().manual_seed(0))
+        own = np.array_split(np.arange(len(points)), dist.get_world_size())[dist.get_rank()]
+        loader = DataLoader(Part(points[own]), batch_size=20)  # <- uneven-shards
+        model = DDP(nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 1)).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(3):
+            for batch in loader:
+                optimizer.zero_grad()
+                model(batch.cuda()).square().mean().backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
