@@ -176,7 +176,7 @@ def _of_function(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abstr
         return Known(function.name)
     if name == "__self__" and isinstance(value, Bound):
         return value.receiver
-    return Attribute(value, name)
+    return _unset(value, name)
 
 
 _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstract]] = {

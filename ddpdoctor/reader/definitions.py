@@ -53,7 +53,7 @@ def _decorated(walk: Walk, node: ast.expr, value: Abstract, function: Function, 
         function.kind = _KINDS.get(name, function.kind)
         if name in _BLOCKS:
             function.within = (*function.within, _BLOCKS[name])
-        if isinstance(decorator, (External, Made)):
+        if isinstance(decorator, (External, Made, Attribute)):
             return walk.tables.decorate(walk, decorator, value, node, frame)
         return value
     result = walk.call(decorator, Call((value,), {}, node, frame))

@@ -26,7 +26,7 @@ from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.library.builtin import spelt_out
-from ddpdoctor.reader.loops import comprehension
+from ddpdoctor.reader.loops import comprehension, rounds
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
@@ -199,8 +199,13 @@ def _yield(walk: Walk, node: ast.Yield, frame: Frame) -> Abstract:
 
 
 def _yield_from(walk: Walk, node: ast.YieldFrom, frame: Frame) -> Abstract:
-    value = walk.evaluate(node.value, frame)
-    return _deliver(walk, walk.tables.item_of(walk, value, node), frame)
+    """``yield from x``: a loop over it, whose every round yields."""
+
+    def body(item: Abstract) -> None:
+        _deliver(walk, item, frame)
+
+    rounds(walk, node, walk.evaluate(node.value, frame), frame, body, kind="for")
+    return Opaque(f"result of the generator in {walk.line(node)}")
 
 
 def _deliver(walk: Walk, value: Abstract, frame: Frame) -> Abstract:

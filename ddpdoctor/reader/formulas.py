@@ -110,6 +110,10 @@ def by_default(value: Abstract) -> Abstract:
     """Return what an option is when it is not given; any other value as it is."""
     if isinstance(value, Opaque) and value.default is not None:
         return value.default
+    if isinstance(value, Opaque) and value.parts:
+        parts = [by_default(part) for part in value.parts]
+        if all(isinstance(part, Known) and isinstance(part.value, (str, int)) for part in parts):
+            return Known("".join(str(known(part)) for part in parts))
     return value
 
 

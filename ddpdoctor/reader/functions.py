@@ -12,6 +12,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.world import Expression
 
 MAX_DEPTH = 40
 MAX_ACTIVE = 2
@@ -22,8 +23,22 @@ MAX_VISITS = 60
 
 def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
     """Return what calling a function of the project gives; a generator's body does not run yet."""
-    generator = walk.syntax.is_generator(function.node)
-    return Generator(function, call) if generator else run_body(walk, function, call)
+    if walk.syntax.is_generator(function.node):
+        return Generator(function, call)
+    return _on_first_rank(walk, function, call) if function.on_first_rank else run_body(walk, function, call)
+
+
+def _on_first_rank(walk: Walk, function: Function, call: Call) -> Abstract:
+    """Call a function that a decorator lets run on rank 0 only; the other ranks get ``None``."""
+    before = walk.path
+    first = walk.literal("rank == 0", "rank", Expression("==", (Expression("rank"), Expression("constant", (0,)))))
+    here, elsewhere = walk.assuming(first), walk.assuming(negation(first))
+    if here is None:
+        return NONE
+    walk.path = here
+    result = run_body(walk, function, call)
+    walk.path = before
+    return result if elsewhere is None else choice([(here - before, result), (elsewhere - before, NONE)])
 
 
 def run_body(
@@ -90,6 +105,8 @@ def _bind(function: Function, frame: Frame, call: Call) -> None:
             value = call.args[i]
         elif name in rest:
             value = rest.pop(name)
+        elif name in function.options:
+            value = function.options[name]
         elif i >= first_default:
             default = function.defaults[i - first_default]
             value = Opaque(name, default=default) if call.open else default
@@ -97,7 +114,7 @@ def _bind(function: Function, frame: Frame, call: Call) -> None:
             value = hinted(name, NO_TAGS)
         frame.cells[name] = [(ALWAYS, value)]
     for arg, default_value in zip(spec.kwonlyargs, function.keyword_defaults, strict=True):
-        given = rest.pop(arg.arg, None) or default_value or hinted(arg.arg, NO_TAGS)
+        given = rest.pop(arg.arg, None) or function.options.get(arg.arg) or default_value or hinted(arg.arg, NO_TAGS)
         frame.cells[arg.arg] = [(ALWAYS, given)]
     if spec.vararg is not None:
         frame.cells[spec.vararg.arg] = [(ALWAYS, Items(call.args[len(names) :], "tuple", more=call.open))]

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import ALWAYS, together
+from ddpdoctor.condition import ALWAYS, negation, together
 from ddpdoctor.reader.abstract import (
     Abstract,
     Choice,
@@ -26,7 +26,7 @@ from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.names import hinted
-from ddpdoctor.reader.objects import Bound, Function, Made, Object
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.stored import Content, may_be_changed
 from ddpdoctor.reader.texts import text
@@ -152,7 +152,30 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]
+    if (
+        values
+        and len(values) <= MAX_REGISTERED
+        and all(isinstance(value, (Function, Class, Bound)) for value in values)
+    ):
+        return _one_registered(walk, holder, key)
     return _unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
+
+
+def _one_registered(walk: Walk, holder: Table, key: Abstract) -> Abstract:
+    """Return one of the functions or classes that a table holds by name: which, the key decides."""
+    found = []
+    before = walk.path
+    for name, cell in holder.cells.items():
+        here = walk.assuming(walk.literal(f"{text(key)} == {name!r}", "configuration"))
+        if here is not None:
+            found.append((here - before, read(cell, walk.path)))
+            walk.path = walk.assuming(negation(walk.literal(f"{text(key)} == {name!r}"))) or walk.path
+    walk.path = before
+    return choice(found)
+
+
+MAX_REGISTERED = 6
+"""So many functions or classes that one name chooses from are followed, each under its condition."""
 
 
 def _of_known(value: object, key: object) -> Abstract:

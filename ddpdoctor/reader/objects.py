@@ -81,6 +81,8 @@ class Function(Abstract):
         "module",
         "name",
         "node",
+        "on_first_rank",
+        "options",
         "owner",
         "within",
     )
@@ -95,6 +97,8 @@ class Function(Abstract):
         self.defaults: list[Abstract] = []
         self.keyword_defaults: list[Abstract | None] = []
         self.within: tuple[str, ...] = ()  # no_grad and the like, from decorators
+        self.options: dict[str, Abstract] = {}  # parameters that the command line gives, from decorators
+        self.on_first_rank = False  # whether a decorator lets it run on rank 0 only
         self.attributes: Cells = {}
 
     def __repr__(self) -> str:

@@ -1,6 +1,9 @@
 """Programs without an entry: functions that nothing calls are interpreted with unknown arguments."""
 
 import ast
+import os
+import re
+from collections.abc import Iterator
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Backward, Event, FrameworkOwns, GroupInit, LoaderBuilt, ModelWrapped, ProcessStarted
@@ -9,6 +12,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Object
+from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.walk import Call, Walk
 
 REACHED: tuple[type[Event], ...] = (GroupInit, ModelWrapped, ProcessStarted, LoaderBuilt, Backward, FrameworkOwns)
@@ -27,12 +31,33 @@ def run_uncalled(walk: Walk) -> bool:
     before = len(walk.events)
     frame = Frame(module, module.cells)
     walk.frames.append(frame)
-    for name, cell in list(module.cells.items()):
+    for name in ("main", *_installed_commands(walk.project)):
+        entry = module.cells[name][-1][1] if name in module.cells and name not in mentioned else None
+        if isinstance(entry, Function) and entry.module is module:
+            _run_root(walk, entry, frame, mentioned)
+    if any(isinstance(event, REACHED) for event in walk.events):
+        walk.frames.pop()
+        return True
+    for held, cell in list(module.cells.items()):
         value = cell[-1][1]
-        if isinstance(value, (Function, Class)) and value.module is module and name not in mentioned:
+        if isinstance(value, (Function, Class)) and value.module is module and held not in mentioned:
             _run_root(walk, value, frame, mentioned)
     walk.frames.pop()
     return len(walk.events) == before
+
+
+def _installed_commands(project: Project) -> Iterator[str]:
+    """Yield the functions of the script that its project installs as commands (``go = "package.train:main"``)."""
+    stem = os.path.splitext(os.path.basename(project.script))[0]
+    pattern = re.compile(rf"[\"'=\s][\w.]*\b{re.escape(stem)}:(\w+)")
+    files = (os.path.join(root, name) for root in project.roots for name in ("pyproject.toml", "setup.py", "setup.cfg"))
+    for file in filter(os.path.isfile, files):
+        with open(file, encoding="latin-1") as stream:
+            yield from dict.fromkeys(pattern.findall(stream.read(MAX_SETUP)))
+
+
+MAX_SETUP = 100_000
+"""How much of a project's description is read, in characters."""
 
 
 def _mentioned(tree: ast.Module) -> frozenset[str]:

@@ -18,6 +18,7 @@ from ddpdoctor.reader.library import (
     changes,
     checkpointing,
     checkpoints,
+    commands,
     configuration,
     containers,
     data,
@@ -69,6 +70,7 @@ SUBJECTS: tuple[Any, ...] = (
     processes,
     frameworks,
     trackers,
+    commands,
     entries,
 )
 

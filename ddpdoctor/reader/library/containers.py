@@ -21,6 +21,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
+from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.library.changes import layer_put
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
@@ -68,7 +69,10 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
         if isinstance(found, Opaque) and found.default is None and found.origin == "configuration":
             found.default = default
         return found
-    cell = table.cells.get(known(key)) if isinstance(known(key), (str, int)) else None
+    name = known(by_default(key))
+    cell = table.cells.get(name) if isinstance(name, (str, int)) else None
+    if name is None and table.cells:
+        return walk.tables.get_item(walk, table, key, call.node)
     if cell is None:
         return default if not table.open else walk.tables.get_item(walk, table, key, call.node)
     if any(not when for when, _ in cell):

@@ -1,7 +1,7 @@
 """Builtins that ask what a value is or has: getattr, hasattr, isinstance, callable."""
 
 from ddpdoctor.condition import all_of, any_of, as_formula
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.formulas import boolean, by_default
 from ddpdoctor.reader.library.shapes import can_have, is_instance
@@ -70,7 +70,12 @@ def _callable(walk: Walk, call: Call) -> Abstract | None:
     return Known(True) if isinstance(value, (Function, Bound, Class, Partial)) else None
 
 
+def _globals(walk: Walk, call: Call) -> Abstract:
+    return Table(call.frame.module.cells, more=True)
+
+
 FUNCTIONS = {
+    "builtins.globals": _globals,
     "builtins.getattr": _getattr,
     "builtins.hasattr": _hasattr,
     "builtins.setattr": _setattr,

@@ -3,7 +3,7 @@
 from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
-from ddpdoctor.reader.objects import Class, Made, Object
+from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.walk import Walk
 
 _BUILTIN_TYPES = {
@@ -50,6 +50,8 @@ def can_have(walk: Walk, value: Abstract, name: str) -> bool | None:
         if name in value.attributes:
             return True
         return name in _METHODS_OF.get(value.path, ()) or None
+    if isinstance(value, Function):
+        return name in value.attributes or hasattr(can_have, name)
     if isinstance(value, (Known, Items, Table)):
         plain = value.value if isinstance(value, Known) else [] if isinstance(value, Items) else {}
         return hasattr(plain, name)
