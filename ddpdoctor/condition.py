@@ -23,6 +23,7 @@ class Atom:
     those of the tests that it is made of, down to the last, and ``refusals`` has for each alternative the literals any
     of which refuses it. ``literals`` are the two over this atom: that it does not hold, and that it does.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
+    ``local`` is what else decides it that comes to each rank in its own time: ``clock``, ``file`` or ``signal``.
     ``line`` and ``place`` are where the test is made first.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
@@ -37,6 +38,7 @@ class Atom:
         "kinds",
         "line",
         "literals",
+        "local",
         "measured",
         "place",
         "refusals",
@@ -48,21 +50,22 @@ class Atom:
         text: str,
         kind: str = "other",
         expression: Expression | None = None,
-        line: int = 0,
+        place: Place | None = None,
         definition: "frozenset[Condition] | None" = None,
         *,
         by_default: bool | None = None,
         measured: frozenset[Hashable] = frozenset(),
-        place: Place | None = None,
+        local: frozenset[Hashable] = frozenset(),
     ) -> None:
         self.text = text
         self.kind = kind
         self.expression = expression
-        self.line = line
+        self.line = place.line if place is not None else 0
         self.place = place
         self.definition = definition
         self.by_default = by_default
         self.measured = measured
+        self.local = local
         self.literals = (Literal(self, False), Literal(self, True))
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative

@@ -196,6 +196,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="rank-divergent-exit",
+        summary="a rank leaves a loop by what only it knows: the others go on and wait for it",
+        severity="error",
+        layers=("source",),
+        triggers=("LeftLoop",),
+        preview=False,
+    ),
+    Row(
         name="rank-failure",
         summary="the script raises on a rank of the run: the first cause, its place and rank",
         severity="error",

@@ -19,7 +19,7 @@ from ddpdoctor.events.data import (
     SamplerBuilt,
     Seeded,
 )
-from ddpdoctor.events.endings import Cut, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
+from ddpdoctor.events.endings import Cut, LeftLoop, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, GradientsZeroed, ScalerBuilt, SyncSwitched, Unscaled
 from ddpdoctor.events.metrics import Reported
@@ -87,6 +87,7 @@ __all__ = [
     "GroupDestroyed",
     "GroupInit",
     "LayersUsed",
+    "LeftLoop",
     "LoaderBuilt",
     "Loop",
     "ModelChanged",

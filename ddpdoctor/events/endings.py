@@ -1,6 +1,7 @@
 """What went wrong or was left out, on either side: failures, trials, cuts, and what was not followed."""
 
-from ddpdoctor.events.base import Event
+from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.events.base import Event, Loop
 from ddpdoctor.value import Ref
 
 
@@ -22,6 +23,17 @@ class Raised(Event):
     missing: str | None = None
     after_cut: bool = False
     status: int | None = None
+
+
+class LeftLoop(Event):
+    """P: a loop is left before its end, ``how`` by ``break``, ``return``, a ``raise`` that is caught outside it, or the
+    ``test`` of a ``while``. ``since`` is the condition under which the loop was begun: what ``when`` says beyond it
+    decides the leaving.
+    """
+
+    how: str
+    loop: Loop
+    since: Condition = ALWAYS
 
 
 class Trial(Event):

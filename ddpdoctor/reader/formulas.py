@@ -76,8 +76,11 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
     known_number = number(value)
     if isinstance(value, Opaque) and known_number is not None:
         expression = Expression("bool", (known_number,))
-        return walk.literal(value.name, kind_of(value.tags, value.origin, expression), expression, node, usual)
-    return walk.literal(text(value), kind_of(value.tags, getattr(value, "origin", "other")), None, node, usual)
+        return walk.literal(
+            value.name, kind_of(value.tags, value.origin, expression), expression, node, usual, value.tags
+        )
+    kind = kind_of(value.tags, getattr(value, "origin", "other"))
+    return walk.literal(text(value), kind, None, node, usual, value.tags)
 
 
 ALWAYS_TRUE = frozenset(

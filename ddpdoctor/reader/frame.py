@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ddpdoctor.condition import Condition
+from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import Abstract, Cells
 from ddpdoctor.reader.objects import Class, Function
 from ddpdoctor.reader.project import Module
@@ -30,5 +31,7 @@ class Frame:
         self.globals: frozenset[str] = frozenset()
         self.nonlocals: frozenset[str] = frozenset()
         self.returns: list[tuple[Condition, Abstract]] = []
+        self.loops: list[tuple[Loop | None, Condition]] = []  # those around, each with the path before; None: unrolled
+        self.catching: list[tuple[int, frozenset[str]]] = []  # how many loops are around each try, and what it catches
         self.exits: list[Condition] = []  # where the program itself was left
         self.on_yield: Callable[[Abstract], Abstract] | None = None

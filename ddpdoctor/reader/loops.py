@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import Condition, together
-from ddpdoctor.events import Loop
+from ddpdoctor.condition import Condition, negation, together
+from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
@@ -47,7 +47,10 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
     inside = walk.assuming(formula)
     if inside is not None:
         walk.path = inside
+        frame.loops.append((loop, before))
         walk.run(node.body, frame)
+        _end_by_its_test(walk, node, frame, before)
+        frame.loops.pop()
     walk.loops = outer
     walk.path, walk.dead = before, False
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _has_break(node)
@@ -55,6 +58,26 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
         walk.dead = True
     else:
         walk.run(node.orelse, frame)
+
+
+def _end_by_its_test(walk: Walk, node: ast.While, frame: Frame, before: Condition) -> None:
+    """Note under which condition the test of a ``while`` ends it, as its body leaves the names in it."""
+    if isinstance(node.test, ast.Constant) or any(isinstance(inner, ast.Call) for inner in ast.walk(node.test)):
+        return
+    walk.path, walk.dead = before, False
+    over = walk.assuming(negation(walk.test(node.test, frame)))
+    if over is not None:
+        walk.path = over
+        leave_loops(walk, node.test, frame, "test", len(frame.loops) - 1)
+
+
+def leave_loops(walk: Walk, node: ast.AST, frame: Frame, how: str, depth: int = 0) -> None:
+    """Note that control leaves the loops of a function from a depth on: the outermost of those that have rounds."""
+    for loop, before in frame.loops[max(depth, 0) :]:
+        if loop is not None:
+            walk.emit(LeftLoop, node, how=how, loop=loop, since=before)
+        if loop is not None or how == "break":
+            return
 
 
 def _has_break(node: "ast.For | ast.AsyncFor | ast.While") -> bool:
@@ -99,7 +122,9 @@ def _rounds_over(
     if all_of_them is not None and len(all_of_them.items) <= _unrolled(kind):
         for item in all_of_them.items:
             walk.path, walk.dead = before, False
+            frame.loops.append((None, before))
             body(item)
+            frame.loops.pop()
         return
     if isinstance(iterated, Generator):
         _rounds_of_generator(walk, node, iterated, frame, body, kind)
@@ -113,7 +138,9 @@ def _rounds_over(
     begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
+    frame.loops.append((loop, before))
     body(item_of(walk, iterated, node, loop))
+    frame.loops.pop()
 
 
 def _unrolled(kind: str) -> int:
@@ -133,7 +160,9 @@ def _rounds_of_generator(
         if len(seen) <= MAX_YIELDS:
             saved = walk.file, walk.stack, walk.path, walk.frames, walk.within
             walk.file, walk.stack, walk.frames = file, stack, [*frames]
+            frame.loops.append((loop, walk.path))
             body(value)
+            frame.loops.pop()
             walk.file, walk.stack, walk.path, walk.frames, walk.within = saved
             walk.dead = False
         return Opaque("sent value")

@@ -11,7 +11,7 @@ from ddpdoctor.reader.definitions import run_class_definition, run_function_defi
 from ddpdoctor.reader.formulas import compare, is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import run_import, run_import_from
-from ddpdoctor.reader.loops import run_for, run_while
+from ddpdoctor.reader.loops import leave_loops, run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.texts import text
@@ -80,6 +80,7 @@ def _restrict(walk: Walk, formula: Formula) -> None:
 def _return(walk: Walk, node: ast.Return, frame: Frame) -> None:
     value = NONE if node.value is None else walk.evaluate(node.value, frame)
     if not walk.dead:
+        leave_loops(walk, node, frame, "return")
         frame.returns.append((walk.path, value))
         walk.dead = True
 
@@ -89,10 +90,26 @@ def _raise(walk: Walk, node: ast.Raise, frame: Frame) -> None:
         exception = walk.evaluate(node.exc, frame)
         if "SystemExit" in text(exception):
             frame.exits.append(walk.path)
+        _raise_past_loops(walk, node, frame)
     walk.dead = True
 
 
-def _leave_round(walk: Walk, node: "ast.Break | ast.Continue", frame: Frame) -> None:
+def _raise_past_loops(walk: Walk, node: ast.Raise, frame: Frame) -> None:
+    """Note the loops between a ``raise`` and the ``try`` of the same function that catches it and goes on."""
+    named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
+    for depth, caught in reversed(frame.catching):
+        if caught & {name, *_ALL_EXCEPTIONS}:
+            leave_loops(walk, node, frame, "raise", depth)
+            return
+
+
+def _break(walk: Walk, node: ast.Break, frame: Frame) -> None:
+    leave_loops(walk, node, frame, "break", len(frame.loops) - 1)
+    walk.dead = True
+
+
+def _continue(walk: Walk, node: ast.Continue, frame: Frame) -> None:
     walk.dead = True
 
 
@@ -151,8 +168,10 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
     place = walk.place(node)._replace(end_line=node.lineno, end_column=0)
     ends: list[Condition] = []
     block = Within("try", place)
+    frame.catching.append((len(frame.loops), _caught(node)))
     with walk.inside(*((Within("protected", place),) if node.finalbody else ()), block):
         walk.run(node.body, frame)
+        frame.catching.pop()
         if not walk.dead:
             walk.run(node.orelse, frame)
     if not walk.dead:
@@ -178,6 +197,25 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.path, walk.dead = following or after, walk.dead or not ends
     else:
         walk.path, walk.dead = after, not ends
+
+
+def _caught(node: "ast.Try") -> frozenset[str]:
+    """Return the names of the exceptions after which the program goes on: caught, and not raised again."""
+    found: set[str] = set()
+    for handler in node.handlers:
+        if any(_ends(inner) for one in handler.body for inner in ast.walk(one)):
+            continue
+        types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        found |= {_ALL_EXCEPTIONS[0] if one is None else getattr(one, "attr", getattr(one, "id", "")) for one in types}
+    return frozenset(found)
+
+
+def _ends(node: ast.AST) -> bool:
+    """Whether a node raises or leaves the program."""
+    if isinstance(node, ast.Raise):
+        return True
+    called = node.func if isinstance(node, ast.Call) else None
+    return getattr(called, "attr", getattr(called, "id", "")) in ("exit", "_exit", "quit", "abort")
 
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
@@ -207,8 +245,8 @@ STATEMENTS: dict[type[ast.AST], Runner] = {
     ast.Assert: _assert,
     ast.Return: _return,
     ast.Raise: _raise,
-    ast.Break: _leave_round,
-    ast.Continue: _leave_round,
+    ast.Break: _break,
+    ast.Continue: _continue,
     ast.If: _if,
     ast.Match: _match,
     ast.Try: _try,

@@ -37,6 +37,10 @@ SETTING_UP = re.compile(
 """The names of calls outside the project that may set up the process group."""
 
 
+LOCAL = frozenset({"clock", "file", "signal"})
+"""What comes to each rank in its own time, as tags."""
+
+
 class OutOfBudget(Exception):
     """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
 
@@ -289,9 +293,9 @@ class Walk:
         """Return the literal that the atom of a canonical text holds; who asks first decides what the atom is."""
         atom = self._atoms.get(text)
         if atom is None:
-            measured = frozenset(tag[1] for tag in measures(tags))  # type: ignore[index]
-            place, line = (None, 0) if node is None else (self.place(node), getattr(node, "lineno", 0))
-            atom = Atom(text, kind, expression, line, by_default=by_default, measured=measured, place=place)
+            place = None if node is None else self.place(node)
+            own, local = frozenset(tag[1] for tag in measures(tags)), tags & LOCAL  # type: ignore[index]
+            atom = Atom(text, kind, expression, place, by_default=by_default, measured=own, local=local)
             self._atoms[text] = atom
         return Literal(atom, True)
 

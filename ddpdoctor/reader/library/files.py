@@ -4,7 +4,7 @@ import ast
 from typing import Any
 
 from ddpdoctor.events import Event, FileUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
@@ -152,7 +152,8 @@ def _exists(walk: Walk, call: Call) -> Abstract | None:
     path = call.receiver if call.receiver is not None else call.argument("path", 0)
     if path is None or isinstance(path, Object):
         return None
-    return boolean(walk.literal(f"{text(path)} exists", "other", None, call.node))
+    seen = frozenset({"file"}) if walk.loops else NO_TAGS  # asked again and again: a rank can be the first to see it
+    return boolean(walk.literal(f"{text(path)} exists", "other", None, call.node, tags=seen))
 
 
 def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:

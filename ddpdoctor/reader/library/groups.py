@@ -1,5 +1,8 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
+import ast
+
+from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Collective, GroupAsked, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import (
     NONE,
@@ -17,9 +20,10 @@ from ddpdoctor.reader.abstract import (
     options,
     put_together,
 )
-from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.formulas import boolean, is_about
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.ports import port_named
@@ -140,7 +144,19 @@ def _collective(walk: Walk, call: Call) -> Abstract:
         written = call.argument("", 1 if op in ("gather", "gather_object") else 0)
     if written is not None:
         (make_uniform if op in UNIFORM_IN_PLACE else make_whole)(written, how)
+        if op in UNIFORM_IN_PLACE:
+            _replace_what_ranks_held(walk, call, written)
     return Opaque(f"{op}()", result)
+
+
+def _replace_what_ranks_held(walk: Walk, call: Call, value: Abstract) -> None:
+    """Give a variable of which ranks held different values the one that a collective wrote over them."""
+    name = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
+    if not isinstance(value, Choice) or not isinstance(name, ast.Name):
+        return
+    if any(is_about(as_formula(when), kind) for when, _ in value.options for kind in ("rank", "data")):
+        whole = Opaque(f"what came instead of {text(value)}", _uniform(value.tags, "gather"))
+        assign(walk, ast.Name(name.id, ast.Store()), whole, call.frame)
 
 
 def _uniform(tags: Tags, how: str) -> Tags:

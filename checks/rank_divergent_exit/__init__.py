@@ -1,0 +1,61 @@
+"""A loop that a rank leaves by what only it knows, while the others go on in it and wait for it."""
+
+from collections.abc import Iterator
+
+from ddpdoctor.apart import divided_by_rank, meets_in, own_tests
+from ddpdoctor.check import Check
+from ddpdoctor.condition import Atom
+from ddpdoctor.events import Collective, LeftLoop
+from ddpdoctor.facts import is_distributed, is_rank_process, owned, runs_distributed
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
+from ddpdoctor.trace import Predicted
+
+
+def left_alone(trace: Predicted) -> Iterator[Fault]:
+    """Find the ways out of a loop with collectives in it that only some ranks take, or each in its own time."""
+    if not is_distributed(trace) or owned(trace, "wrap"):
+        return
+    told: set[Atom] = set()
+    for event in trace.of(LeftLoop):
+        if not is_rank_process(trace, event) or not runs_distributed(event):
+            continue
+        decides = event.when - event.since
+        by_rank = divided_by_rank(decides)
+        own = list(own_tests(trace, decides))
+        tests = [by_rank] if by_rank is not None else own
+        if not tests or told & set(tests):
+            continue
+        meeting = meets_in(trace, event.loop, event.process)
+        if meeting is None:
+            continue
+        told |= {*tests, *own}
+        waits = f"{meeting.op}()" if isinstance(meeting, Collective) else "the next backward's all-reduce"
+        yield Fault(
+            place=event.place,
+            message=f"{_who(by_rank, own)}, and the others wait for it in {waits} for ever",
+            places=(
+                *(Label(place=test.place, text="decided here") for test in tests[:1] if test.place is not None),
+                Label(place=meeting.place, text="the others wait here"),
+            ),
+            confidence=Confidence.MEDIUM if by_rank is None and "file" in own[0].local else Confidence.HIGH,
+            event=event,
+            fix=Fix(description="share the decision first: all_reduce it with ReduceOp.MAX, or broadcast rank 0's"),
+        )
+
+
+def _who(by_rank: Atom | None, own: list[Atom]) -> str:
+    if by_rank is not None:
+        return "only some ranks leave this loop here"
+    reasons = {"clock": "its own clock", "file": "when it sees the file", "signal": "when the signal comes to it"}
+    reason = next((reasons[one] for one in reasons for atom in own if one in atom.local), "its own part of the data")
+    return f"a rank leaves this loop by {reason}" if reason.startswith("its") else f"a rank leaves this loop {reason}"
+
+
+CHECK = Check(
+    name="rank-divergent-exit",
+    summary="a rank leaves a loop by what only it knows: the others go on and wait for it",
+    severity=Severity.ERROR,
+    layers=("source",),
+    triggers=(LeftLoop,),
+    predict=left_alone,
+)

@@ -1,0 +1,47 @@
+"""Every rank looks at its own clock to see whether its time is up."""
+
+import argparse
+import os
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=320, columns=20):
+    generator = torch.Generator().manual_seed(6)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hours", type=float, default=8)
+    args = parser.parse_args()
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(20, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        deadline = time.time() + 3600 * args.hours
+        for epoch in range(100):
+            sampler.set_epoch(epoch)
+            for features, target in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(features.cuda()), target.cuda()).backward()
+                optimizer.step()
+            if time.time() > deadline:
+                break  # <- rank-divergent-exit
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The mean of all ranks' losses is the same on all of them."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_data(rows=384, columns=12):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(rows, columns, generator=generator)
+    return TensorDataset(features, features.sum(1, keepdim=True))
+
+
+def mean_over_ranks(value):
+    value = value.clone()
+    dist.all_reduce(value)
+    return value / dist.get_world_size()
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        data = make_data()
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(12, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        for epoch in range(30):
+            sampler.set_epoch(epoch)
+            total = torch.zeros(1, device="cuda")
+            for features, target in loader:
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(features.cuda()), target.cuda())
+                loss.backward()
+                optimizer.step()
+                total += loss.detach()
+            if mean_over_ranks(total).item() < 0.01:
+                break
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
