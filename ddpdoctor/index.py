@@ -236,6 +236,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="shared-device",
+        summary="every rank names the same GPU, by a number in the code",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("DeviceSelected", "ModelMoved", "ModelWrapped"),
+        preview=False,
+    ),
+    Row(
         name="shuffle-with-sampler",
         summary="a DataLoader gets a sampler and shuffle=True: its constructor raises",
         severity="error",

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, Condition, compatible, together
+from ddpdoctor.condition import Atom, Condition, compatible
 from ddpdoctor.events import MAIN, EnvSet, Event, GroupInit
 from ddpdoctor.facts import can_set_up_ranks, starts_its_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity
+from ddpdoctor.launch import is_alone
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Value, alternatives
 
-PORT, SIZE = "MASTER_PORT", "WORLD_SIZE"
+PORT = "MASTER_PORT"
 
 
 class Setting(NamedTuple):
@@ -88,7 +89,7 @@ def _is_of_the_launch(atom: Atom) -> bool:
 def _meets_others(trace: Predicted, literal: Setting) -> bool:
     """Whether several ranks meet at the port, and not one process with itself."""
     return can_set_up_ranks(literal.when) and any(
-        not _is_alone(trace, init, literal.when) for init in _inits(trace, literal)
+        not is_alone(trace, init, literal.when) for init in _inits(trace, literal)
     )
 
 
@@ -101,22 +102,6 @@ def _inits(trace: Predicted, literal: Setting) -> Iterator[GroupInit]:
         same = literal.event.process in (init.process, MAIN) and compatible(init.when, literal.when)
         if same and init.order > literal.event.order and init.port is None:
             yield init
-
-
-def _is_alone(trace: Predicted, init: GroupInit, when: Condition) -> bool:
-    """Whether a group has one member only."""
-    sizes = [init.world_size] if init.world_size is not None else _sizes_set(trace, init, when)
-    base = together(init.when, when) or init.when
-    values = [value for size in sizes for _, value in alternatives(size, base)]
-    return bool(values) and all(isinstance(value, Constant) and str(value.value) == "1" for value in values)
-
-
-def _sizes_set(trace: Predicted, init: GroupInit, when: Condition) -> list[Value]:
-    return [
-        event.value
-        for event in trace.of(EnvSet)
-        if event.name == SIZE and event.order < init.order and not event.fallback and compatible(event.when, when)
-    ]
 
 
 def _source(setting: Setting) -> Place:

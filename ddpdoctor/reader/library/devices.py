@@ -7,6 +7,7 @@ from ddpdoctor.condition import negation
 from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean, number
 from ddpdoctor.reader.library.changes import moved
@@ -109,7 +110,12 @@ def _set_device(walk: Walk, call: Call) -> Abstract:
 
 
 def _device(walk: Walk, call: Call) -> Abstract:
-    return walk.make(call, path=DEVICE)
+    """``torch.device("cuda" if torch.cuda.is_available() else "cpu")`` is one of two devices."""
+    kind = call.argument("type", 0)
+    if not isinstance(kind, Choice) or call.argument("index", 1) is not None:
+        return walk.make(call, path=DEVICE)
+    each = ((when, call._replace(args=(option,), kwargs={})) for when, option in options(kind))
+    return choice((when, walk.make(one, path=DEVICE)) for when, one in each)
 
 
 def _device_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:

@@ -1,0 +1,33 @@
+"""How a program gets its ranks: how many there are, and what tells those of one node apart."""
+
+from ddpdoctor.condition import Condition, compatible, together
+from ddpdoctor.events import EnvRead, EnvSet, GroupInit, ProcessStarted
+from ddpdoctor.facts import starts_its_ranks
+from ddpdoctor.trace import Predicted
+from ddpdoctor.value import Constant, Value, alternatives
+
+
+def is_alone(trace: Predicted, init: GroupInit, when: Condition) -> bool:
+    """Whether a group has one member only, under a condition."""
+    sizes = [init.world_size] if init.world_size is not None else _sizes_set(trace, init, when)
+    base = together(init.when, when) or init.when
+    values = [value for size in sizes for _, value in alternatives(size, base)]
+    return bool(values) and all(isinstance(value, Constant) and str(value.value) == "1" for value in values)
+
+
+def _sizes_set(trace: Predicted, init: GroupInit, when: Condition) -> list[Value]:
+    earlier = (event for event in trace.of(EnvSet) if event.order < init.order and not event.fallback)
+    return [event.value for event in earlier if event.name == "WORLD_SIZE" and compatible(event.when, when)]
+
+
+def tells_ranks_of_a_node_apart(trace: Predicted) -> bool:
+    """Whether a program is written for several ranks on a node: it starts them, or asks which of them it is."""
+    return starts_its_ranks(trace) or any(event.name == "LOCAL_RANK" for event in trace.of(EnvRead))
+
+
+def started_here(trace: Predicted, process: str) -> int | None:
+    """Return how many processes of one kind a program starts at a time, where it says so."""
+    for event in trace.of(ProcessStarted):
+        if event.child == process and isinstance(event.count, Constant) and isinstance(event.count.value, int):
+            return event.count.value
+    return None
