@@ -21,10 +21,10 @@ INDEX: tuple[Row, ...] = (
     ),
     Row(
         name="changed-after-wrap",
-        summary="parameters that learn, layers or initial values are changed on the wrapped model",
+        summary="what learns, layers, types or values are changed on the wrapped model",
         severity="error",
         layers=("source",),
-        triggers=("ModelChanged",),
+        triggers=("ModelChanged", "ModelMoved", "StateLoaded"),
         preview=False,
     ),
     Row(
@@ -381,7 +381,7 @@ INDEX: tuple[Row, ...] = (
     ),
     Row(
         name="wrapped-before-move",
-        summary="DDP is given device_ids while the model is on the CPU or on another GPU",
+        summary="a model is wrapped for a GPU while it is on the CPU or on another GPU",
         severity="error",
         layers=("source",),
         triggers=("ModelWrapped",),

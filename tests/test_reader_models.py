@@ -271,7 +271,7 @@ def test_parts_that_no_code_takes_in_hand(tmp_path):
 def test_parts_that_code_somewhere_takes_in_hand(tmp_path):
     for more in (
         "model.module.spare(model.module.token)",
-        "vars(model)",
+        "vars(self)",
         "names = ('spare', 'token')",
         "net.children()",
     ):

@@ -1,27 +1,31 @@
-"""What DDP took stock of when it was built is changed afterwards: parameters that learn, layers, initial values."""
+"""What DDP took stock of when it was built is changed afterwards: what learns, layers, types, initial values."""
 
+import math
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Backward, Collective, ModelChanged, ModelWrapped, Seeded
-from ddpdoctor.facts import option, replicas, trained_after
+from ddpdoctor.events import Backward, Collective, Event, ModelChanged, ModelMoved, ModelWrapped, Seeded, StateLoaded
+from ddpdoctor.facts import completed, for_some_ranks_only, option, replicas, trained_after, training_forwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Constant, Value
+from ddpdoctor.value import Constant, Ref, Value, alternatives
 
 FROZEN = "DDP waits in every backward for the gradients of parameters that stop learning here: the next forward raises"
 THAWED = "DDP left these parameters out when it was built: they learn from here on, with gradients of each rank alone"
 LAYER = "DDP does not know the layer that is put in here: its gradients are not averaged"
 DRAWN = "each rank draws values of its own here, after DDP made the ranks' models equal: they stay different"
+CAST = "the parameters lose DDP's hooks with their type: from here on no gradient is averaged, and nothing says so"
+LOADED = "only some ranks load this, after DDP made the ranks' models equal: they train different ones from here on"
+Found = tuple[str, str]
 
 
 def changed_what_ddp_has_counted(trace: Predicted) -> Iterator[Fault]:
     """Find changes of a wrapped model after which it is trained on."""
     told = set()
-    for event in trace.of(ModelChanged):
+    for event in (*trace.of(ModelChanged), *trace.of(ModelMoved), *trace.of(StateLoaded)):
         for wrap in replicas(trace):
-            if wrap.wrapper not in event.wrapped or wrap.order > event.order or _wrapped_again(trace, wrap, event):
+            if not _holds(wrap, event) or wrap.order > event.order or _wrapped_again(trace, wrap, event):
                 continue
             backward = trained_after(trace, wrap.wrapper, event)
             found = None if backward is None else _fault(trace, event, wrap)
@@ -31,7 +35,15 @@ def changed_what_ddp_has_counted(trace: Predicted) -> Iterator[Fault]:
             yield _told(event, wrap, backward, *found)
 
 
-def _told(event: ModelChanged, wrap: ModelWrapped, backward: Backward, message: str, remedy: str) -> Fault:
+def _holds(wrap: ModelWrapped, event: Event) -> bool:
+    """Whether a wrapper holds what is changed by then."""
+    if isinstance(event, StateLoaded):
+        into = {value for _, value in alternatives(event.into)}
+        return event.module and not into.isdisjoint({wrap.wrapper, *wrap.parts})
+    return isinstance(event, (ModelChanged, ModelMoved)) and wrap.wrapper in event.wrapped
+
+
+def _told(event: Event, wrap: ModelWrapped, backward: Backward, message: str, remedy: str) -> Fault:
     return Fault(
         place=event.place,
         message=message,
@@ -46,17 +58,65 @@ def _told(event: ModelChanged, wrap: ModelWrapped, backward: Backward, message: 
     )
 
 
-def _fault(trace: Predicted, event: ModelChanged, wrap: ModelWrapped) -> tuple[str, str] | None:
+def _fault(trace: Predicted, event: Event, wrap: ModelWrapped) -> Found | None:
+    if isinstance(event, ModelMoved):
+        before = _type_before(trace, wrap, event)
+        return (CAST, "change the type before the wrap") if event.dtype not in (None, before) else None
+    if isinstance(event, StateLoaded):
+        return (LOADED, "load on every rank, or before the wrap") if _on_some_ranks(trace, event) else None
+    if not isinstance(event, ModelChanged):
+        return None
     if event.what == "layer":
         return LAYER, "put the layer in before the wrap, or wrap anew: model = DDP(model.module)"
     if event.what == "values" and _each_rank_its_own(trace, event):
         return DRAWN, "initialise before the wrap: DDP's constructor sends rank 0's values to all"
-    if event.what == "requires_grad" and not _toggled(trace, wrap) and not _of_the_whole(event, wrap):
-        if _says(event.value, False) and _waits_for_all(wrap) and not _was_frozen(trace, event, wrap):
-            return FROZEN, "freeze before the wrap, or wrap anew after the change: model = DDP(model.module)"
-        if _says(event.value, True) and _was_frozen(trace, event, wrap):
-            return THAWED, "wrap with everything that is to learn, or wrap anew after the change: DDP(model.module)"
+    return _learning(trace, event, wrap) if event.what == "requires_grad" else None
+
+
+def _learning(trace: Predicted, event: ModelChanged, wrap: ModelWrapped) -> Found | None:
+    """Return what is wrong with parameters that stop learning or begin to."""
+    changes = [one for one in trace.of(ModelChanged) if one.what == "requires_grad" and wrap.wrapper in one.wrapped]
+    values = [one.value for one in changes if one.order > wrap.order]
+    frozen = _says(event.value, False) and not _of_the_whole(event, wrap) and not _was_frozen(trace, event, wrap)
+    if frozen and _waits_for_all(wrap) and _trained_until_thawed(trace, event, wrap, changes):
+        return FROZEN, "freeze before the wrap, or wrap anew after the change: model = DDP(model.module)"
+    if _says(event.value, True) and _was_frozen(trace, event, wrap) and all(_says(value, True) for value in values):
+        return THAWED, "wrap with everything that is to learn, or wrap anew after the change: DDP(model.module)"
     return None
+
+
+def _trained_until_thawed(
+    trace: Predicted, event: ModelChanged, wrap: ModelWrapped, changes: list[ModelChanged]
+) -> bool:
+    """Whether a training forward comes while the parameters are frozen, before anything may thaw them."""
+    thaws = [
+        one.order
+        for one in changes
+        if one.order > event.order and not _says(one.value, False) and compatible(one.when, event.when)
+    ]
+    end = min(thaws, default=math.inf)
+    return any(
+        event.order < forward.order < end and compatible(forward.when, event.when)
+        for forward, _ in training_forwards(trace, wrap.wrapper)
+    )
+
+
+def _type_before(trace: Predicted, wrap: ModelWrapped, event: ModelMoved) -> str:
+    """Return the type of number of the parameters until then: what the model was put into last."""
+    found = "float32"
+    for one in trace.of(ModelMoved):
+        mine = one.order < event.order and one.model in (wrap.wrapper, *wrap.parts, *wrap.inside)
+        found = one.dtype if mine and one.dtype is not None and compatible(one.when, event.when) else found
+    return found
+
+
+def _on_some_ranks(trace: Predicted, event: StateLoaded) -> bool:
+    """Whether only some ranks load a state, and nothing can send it to the others afterwards."""
+    others = [one for one in trace.of(StateLoaded) if one is not event and one.module]
+    if not for_some_ranks_only(event) or completed(event, others):
+        return False
+    sent = (one for one in trace.of(Collective) if one.op.startswith(("broadcast", "scatter")))
+    return not any(one.order > event.order for one in sent)
 
 
 def _says(value: Value | None, answer: bool) -> bool:
@@ -67,22 +127,18 @@ def _waits_for_all(wrap: ModelWrapped) -> bool:
     return option(wrap, "find_unused_parameters") is False and option(wrap, "static_graph") is False
 
 
-def _wrapped_again(trace: Predicted, wrap: ModelWrapped, event: ModelChanged) -> bool:
+def _wrapped_again(trace: Predicted, wrap: ModelWrapped, event: Event) -> bool:
     """Whether the model is wrapped anew after the change."""
     return any(
-        other.order > event.order and other.model == wrap.model and compatible(other.when, event.when)
+        other.order > event.order
+        and not _refs(other.model).isdisjoint(_refs(wrap.model))
+        and compatible(other.when, event.when)
         for other in replicas(trace)
     )
 
 
-def _toggled(trace: Predicted, wrap: ModelWrapped) -> bool:
-    """Whether the model is frozen and thawed in turn, as a discriminator is, or set to a value that is not known."""
-    values = [
-        other.value
-        for other in trace.of(ModelChanged)
-        if other.what == "requires_grad" and wrap.wrapper in other.wrapped and other.order > wrap.order
-    ]
-    return not (all(_says(value, True) for value in values) or all(_says(value, False) for value in values))
+def _refs(model: Value) -> set[Value]:
+    return {value for _, value in alternatives(model) if isinstance(value, Ref)}
 
 
 def _of_the_whole(event: ModelChanged, wrap: ModelWrapped) -> bool:
@@ -120,9 +176,9 @@ def _each_rank_its_own(trace: Predicted, event: ModelChanged) -> bool:
 
 CHECK = Check(
     name="changed-after-wrap",
-    summary="parameters that learn, layers or initial values are changed on the wrapped model",
+    summary="what learns, layers, types or values are changed on the wrapped model",
     severity=Severity.ERROR,
     layers=("source",),
-    triggers=(ModelChanged,),
+    triggers=(ModelChanged, ModelMoved, StateLoaded),
     predict=changed_what_ddp_has_counted,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import ModelMoved, ModelWrapped
+from ddpdoctor.events import MAIN, ModelMoved, ModelWrapped
 from ddpdoctor.facts import replicas
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
@@ -16,7 +16,7 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 def synced_layers_are_on_the_cpu(trace: Predicted) -> Iterator[Fault]:
     """Find wraps of models with SyncBatchNorm layers that nothing has put onto a GPU by then."""
     for wrap in replicas(trace):
-        if wrap.how != DDP or wrap.synced is None or not _is_on_the_cpu(trace, wrap):
+        if not trace.complete or wrap.how != DDP or wrap.synced is None or not _is_on_the_cpu(trace, wrap):
             continue
         if not is_none(wrap.options.get("device_ids")):
             continue
@@ -35,7 +35,7 @@ def _is_on_the_cpu(trace: Predicted, wrap: ModelWrapped) -> bool:
     moves = [
         event
         for event in trace.of(ModelMoved)
-        if event.device is not None and event.order < wrap.order and event.process == wrap.process
+        if event.device is not None and event.order < wrap.order and event.process in (wrap.process, MAIN)
     ]
     own = [event for event in moves if event.model in (*wrap.parts, *wrap.inside) and compatible(event.when, wrap.when)]
     if own and own[-1].device == "cpu" and own[-1].when <= wrap.when:

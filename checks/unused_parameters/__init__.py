@@ -19,7 +19,7 @@ SHOWN = 8
 def parts_that_nothing_uses(trace: Predicted) -> Iterator[Fault]:
     """Find wrapped models with parts that are made and that no code ever uses."""
     for wrap in replicas(trace):
-        if not wrap.idle or option(wrap, "static_graph") is not False or _frozen(trace, wrap):
+        if not trace.complete or not wrap.idle or option(wrap, "static_graph") is not False or _frozen(trace, wrap):
             continue
         if not any(training_forwards(trace, wrap.wrapper)):
             continue

@@ -144,8 +144,10 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         tag = ("parameter", value.inner.ref, value.inner, text(value.args[0]) if value.of_part else "")
         parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({tag}))
         return parameter if last == "parameters" else Items([Opaque("name of a parameter"), parameter], "tuple")
-    if last in ("modules", "children") and value.inner is not None:
-        return Opaque(f"module of {text(value.inner)}")
+    if last in ("modules", "children", "named_modules", "named_children") and isinstance(value.inner, (Made, Object)):
+        tag = ("parameter", value.inner.ref, value.inner, "one of its modules")
+        module = Opaque(f"module of {text(value.inner)}", frozenset({tag}))
+        return Items([Opaque("name of a module"), module], "tuple") if last.startswith("named") else module
     if value.path == "builtins.zip" and depth:
         return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple")
     if value.path == "builtins.range":

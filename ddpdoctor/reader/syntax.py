@@ -97,6 +97,16 @@ class Syntax:
             self._read[tree] = frozenset(word for node in ast.walk(tree) for word in _words(node))
         return self._read[tree]
 
+    def named_twice(self, tree: ast.ClassDef) -> frozenset[str]:
+        """Return the attributes that a class gives what a variable holds already (``self.proj = proj``)."""
+        return frozenset(
+            target.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and (isinstance(node.value, ast.Name) or len(node.targets) > 1)
+            for target in node.targets
+            if isinstance(target, ast.Attribute)
+        )
+
     def is_dynamic(self, tree: ast.Module) -> bool:
         """Whether code comes to attributes of objects by names that it makes, or to all of a module's parts in turn."""
         if tree not in self._dynamic:
@@ -161,17 +171,21 @@ MAX_WORD = 80
 
 def _is_dynamic(node: ast.AST, imported: set[str]) -> bool:
     if isinstance(node, ast.Attribute):
-        return node.attr in _ALL_PARTS
+        from_outside = isinstance(node.value, ast.Name) and node.value.id in imported
+        return node.attr in _ALL_PARTS and not from_outside
+    if isinstance(node, ast.FunctionDef) and node.name == "forward":
+        return any(isinstance(one, ast.Attribute) and one.attr.endswith("modules") for one in ast.walk(node))
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
-    if node.func.id in ("eval", "exec", "vars"):
+    first = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else None
+    if node.func.id in ("eval", "exec") or (node.func.id == "vars" and first == "self"):
         return True
     if node.func.id != "getattr" or len(node.args) < 2 or isinstance(node.args[1], ast.Constant):
         return False
-    return not (isinstance(node.args[0], ast.Name) and node.args[0].id in imported)
+    return first not in imported
 
 
-_ALL_PARTS = frozenset({"children", "named_children", "_modules", "get_submodule", "__getattr__"})
+_ALL_PARTS = frozenset({"children", "named_children", "_modules", "get_submodule", "__getattr__", "__dict__"})
 
 
 def _tells_the_rank(node: ast.AST) -> bool:

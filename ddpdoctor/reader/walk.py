@@ -39,6 +39,8 @@ SETTING_UP = re.compile(
 
 LOCAL = frozenset({"clock", "file", "signal"})
 """What comes to each rank in its own time, as tags."""
+NO_MOVERS = ("torch.", "builtins.", "copy.", "logging.", "math.", "super()", "wandb.", "numpy.", "os.")
+"""Calls that put no model onto another device, by the start of what they are called."""
 
 
 class OutOfBudget(Exception):
@@ -133,6 +135,7 @@ class Walk:
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
         self.layers: LayerUses | None = None  # what the forward of a wrapper that is interpreted computes with
         self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module
+        self.handed_over: set[Ref] = set()  # what code that is not followed was given, and may have moved
         self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
@@ -274,6 +277,8 @@ class Walk:
         given = tuple(given)
         for value in given:
             may_be_changed(value)
+            if isinstance(value, (Made, Object)) and not call.startswith(NO_MOVERS):
+                self.handed_over.add(value.ref)
         refs = dict.fromkeys(ref for value in given for ref in objects_that_matter(value))
         if not refs:
             if not SETTING_UP.match(call) or (self.process, call) in self.setting_up:

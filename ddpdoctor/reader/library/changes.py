@@ -93,9 +93,15 @@ def layer_put(walk: Walk, holder: Abstract, new: Abstract, node: ast.AST) -> Non
     """Note that a layer with parameters is put into a module that a wrapper holds already."""
     if not isinstance(holder, (Made, Object)) or not is_module(holder) or not wrapped_by(walk, holder):
         return
-    fresh = [option for _, option in options(new) if has_parameters(option) and not wrapped_by(walk, option)]
+    fresh = [option for _, option in options(new) if _is_fresh(walk, option)]
     if fresh:
         changed(walk, holder, "layer", node)
+
+
+def _is_fresh(walk: Walk, value: Abstract) -> bool:
+    """Whether a value is a layer with parameters that no wrapper holds, and no wrapper itself."""
+    wrapper = isinstance(value, Made) and value.path in WRAPPERS
+    return not wrapper and has_parameters(value) and not wrapped_by(walk, value)
 
 
 def _requires_grad(walk: Walk, call: Call) -> Abstract | None:

@@ -30,6 +30,8 @@ from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Call, LayerUses, Walk
 
+Patterns = tuple[re.Pattern[str], ...]
+
 MAX_LAYERS = 40
 """How many layers of a Sequential are called one after the other."""
 MAX_DEPTH = 8
@@ -75,6 +77,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
 def _watched(walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[], Abstract]) -> Callable[[], Abstract]:
     """Return a wrapper's forward, with a note afterwards of the modules that it computed with."""
     order = len(walk.events) - 1
+    indices = tuple(re.compile(rf"index in line {loop.place.line}\b") for loop in walk.loops)
 
     def watched() -> Abstract:
         uses: LayerUses = {}
@@ -84,7 +87,7 @@ def _watched(walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[],
         finally:
             walk.layers, walk.checkpointed = None, {}
             if uses:
-                always = [ref for ref, when in uses.items() if _always(when, walk.path)]
+                always = [ref for ref, when in uses.items() if _always(when, walk.path, indices)]
                 walk.emit(
                     LayersUsed,
                     call.node,
@@ -97,22 +100,23 @@ def _watched(walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[],
     return watched
 
 
-def _always(conditions: list[Condition], base: Condition) -> bool:
+def _always(conditions: list[Condition], base: Condition, indices: Patterns) -> bool:
     """Whether one of several conditions holds whenever a base does, as far as what a run never changes goes."""
-    return any_of(as_formula(_varying(when - base)) for when in conditions) is True
+    return any_of(as_formula(_varying(when - base, indices)) for when in conditions) is True
 
 
-def _varying(condition: Condition) -> Condition:
-    """Return what of a condition can differ between steps: what is drawn at random, and the data."""
-    return frozenset(literal for literal in condition if _differs_between_steps(literal.atom))
+def _varying(condition: Condition, indices: Patterns) -> Condition:
+    """Return what of a condition can differ between steps: what is drawn at random, the data, how far training is."""
+    return frozenset(literal for literal in condition if _differs_between_steps(literal.atom, indices))
 
 
 @lru_cache(maxsize=10_000)
-def _differs_between_steps(atom: Atom) -> bool:
+def _differs_between_steps(atom: Atom, indices: Patterns) -> bool:
     if atom.definition is not None:
-        return any(map(_differs_between_steps, atom.inside))
-    is_data = atom.kind == "data" and " is " not in atom.text
-    return is_data or (atom.kind in ("data", "other") and _RANDOM.search(atom.text) is not None)
+        return any(_differs_between_steps(inner, indices) for inner in atom.inside)
+    if atom.kind == "data" and " is " not in atom.text:
+        return True
+    return atom.kind in ("data", "other") and any(pattern.search(atom.text) for pattern in (_RANDOM, *indices))
 
 
 _RANDOM = re.compile(r"rand|bernoulli|uniform|multinomial")

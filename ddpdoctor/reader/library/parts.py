@@ -227,7 +227,9 @@ def _is_from_elsewhere(value: Made) -> bool:
 def made_on_the_cpu(walk: Walk, value: Abstract) -> bool:
     """Whether all of a model was certainly made on the CPU: of layers that are known, and with no device named."""
     parts = list(parts_of(value))
-    return bool(parts) and not walk.other_default_device and all(map(_made_on_the_cpu, parts))
+    if walk.other_default_device or any(part.ref in walk.handed_over for part in parts):
+        return False
+    return bool(parts) and all(map(_made_on_the_cpu, parts))
 
 
 def _made_on_the_cpu(module: "Made | Object") -> bool:
