@@ -36,6 +36,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="cuda-in-worker",
+        summary="a data set moves samples to the GPU in forked workers, which cannot use CUDA",
+        severity="error",
+        layers=("source",),
+        triggers=("WorkerTouchesCuda",),
+        preview=False,
+    ),
+    Row(
         name="data-parallel",
         summary="nn.DataParallel: one process drives all GPUs",
         severity="note",

@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import DatasetChanged, LoaderBuilt
+from ddpdoctor.events import DatasetChanged, DeviceUsed, LoaderBuilt, WorkerTouchesCuda
 
 STAGED = """
 class Staged(Dataset):
@@ -113,3 +113,51 @@ def test_parts_that_ranks_cut_out_may_have_other_lengths(tmp_path, data, uneven)
 )
 def test_parts_that_are_known_to_be_even_are(tmp_path, text):
     assert only(read(tmp_path, WORLD + text).of(LoaderBuilt)).cut is None
+
+
+TOUCHING = """
+class Moved(Dataset):
+    def __init__(self, device="cuda"):
+        self.device = device
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return self._moved(torch.ones(index))
+    def _moved(self, sample):
+        return sample.to(self.device)
+    def on_gpu(self, batch):
+        return batch.cuda()
+class Plain(Dataset):
+    def __getitem__(self, index):
+        return torch.ones(index)
+    def on_gpu(self, batch):
+        return batch.cuda()
+def collate(samples):
+    return torch.stack(samples).cuda()
+"""
+FORKED = "num_workers=2, multiprocessing_context='fork'"
+
+
+@pytest.mark.parametrize(
+    ("loader", "touches"),
+    [
+        (f"DataLoader(Moved(), {FORKED})", True),
+        (f"DataLoader(Moved(torch.device('cuda', 1)), {FORKED})", True),
+        (f"DataLoader(torch.utils.data.Subset(Moved(), [1]), {FORKED})", True),
+        (f"DataLoader(Plain(), collate_fn=collate, {FORKED})", True),
+        (f"DataLoader(Plain(), collate_fn=lambda samples: torch.stack(samples).cuda(), {FORKED})", True),
+        ("DataLoader(Moved(), num_workers=2, multiprocessing_context='spawn')", False),
+        ("DataLoader(Moved())", False),
+        (f"DataLoader(Moved('cpu'), {FORKED})", False),
+        (f"DataLoader(Plain(), {FORKED})", False),
+    ],
+)
+def test_what_forked_workers_run_comes_to_cuda(tmp_path, loader, touches):
+    program = read(tmp_path, f"{TOUCHING}loader = {loader}\nfor x in loader: pass\n")
+    assert bool(program.of(WorkerTouchesCuda)) is touches
+    assert not program.of(DeviceUsed)
+
+
+def test_the_workers_start_as_the_script_says(tmp_path):
+    text = f"mp.set_start_method('spawn')\n{TOUCHING}loader = DataLoader(Moved(), num_workers=2)\n"
+    assert not read(tmp_path, text).of(WorkerTouchesCuda)

@@ -18,6 +18,7 @@ from ddpdoctor.events.data import (
     LoaderBuilt,
     SamplerBuilt,
     Seeded,
+    WorkerTouchesCuda,
 )
 from ddpdoctor.events.endings import Cut, LeftLoop, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
 from ddpdoctor.events.files import FileUsed, State, StateLoaded
@@ -118,6 +119,7 @@ __all__ = [
     "Unscaled",
     "Warned",
     "Within",
+    "WorkerTouchesCuda",
 ]
 
 KINDS: dict[str, type[Event]] = {

@@ -67,6 +67,13 @@ class DatasetChanged(Event):
     attribute: str
 
 
+class WorkerTouchesCuda(Event):
+    """P: what ``loader``'s forked workers run comes to CUDA, ``by`` which call."""
+
+    loader: Ref
+    by: str
+
+
 class EpochSet(Event):
     """P O: ``set_epoch`` is called on a sampler (or on what forwards it to one)."""
 

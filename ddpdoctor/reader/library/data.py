@@ -8,6 +8,7 @@ from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, 
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.library.datasets import copy_to_workers, goes_its_own_way, is_stream, looks_at_worker
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
+from ddpdoctor.reader.library.workers import look_into_workers
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
@@ -40,8 +41,10 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         iterable=dataset is not None and is_stream(dataset),
         split_by_worker=dataset is not None and looks_at_worker(walk, dataset),
     )
-    if dataset is not None and not is_none(call.kwargs.get("persistent_workers")):
-        copy_to_workers(walk, dataset, made.ref)
+    if dataset is not None:
+        look_into_workers(walk, call, made.ref, dataset)
+        if not is_none(call.kwargs.get("persistent_workers")):
+            copy_to_workers(walk, dataset, made.ref)
     return made
 
 
