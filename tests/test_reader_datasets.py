@@ -149,6 +149,8 @@ FORKED = "num_workers=2, multiprocessing_context='fork'"
         ("DataLoader(Moved(), num_workers=2, multiprocessing_context='spawn')", False),
         ("DataLoader(Moved())", False),
         (f"DataLoader(Moved('cpu'), {FORKED})", False),
+        (f"DataLoader(Moved(other.device()), {FORKED})", False),
+        (f"DataLoader(Moved(rank_of(x).device), {FORKED})", False),
         (f"DataLoader(Plain(), {FORKED})", False),
     ],
 )

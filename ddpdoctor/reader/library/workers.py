@@ -2,16 +2,17 @@
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ddpdoctor.condition import Condition
-from ddpdoctor.events import CudaTouched, Event, Within, WorkerTouchesCuda
+from ddpdoctor.events import CudaTouched, DeviceUsed, Event, Within, WorkerTouchesCuda
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
 from ddpdoctor.reader.syntax import DRAWING
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import Ref
+from ddpdoctor.value import Ref, Symbol
 
 MAX_DEPTH = 4
 HARMLESS = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.accelerator.")
@@ -80,7 +81,7 @@ def _speaks_of_devices(walk: Walk, callee: "Function | Bound") -> bool:
 MOVES = frozenset({"cuda", "to", "device"})
 
 
-def _first_touch(walk: Walk, callee: "Function | Bound", call: Call) -> CudaTouched | None:
+def _first_touch(walk: Walk, callee: "Function | Bound", call: Call) -> DeviceUsed | CudaTouched | None:
     """Interpret a function as a worker runs it, aside: nothing of it is left but its first step to CUDA."""
     begun, path, dead, loops = len(walk.events), walk.path, walk.dead, walk.loops
     walk.loops = ()
@@ -93,8 +94,14 @@ def _first_touch(walk: Walk, callee: "Function | Bound", call: Call) -> CudaTouc
         happened: list[Event] = walk.events[begun:]
         del walk.events[begun:]
         walk.path, walk.dead, walk.loops = path, dead, loops
-    touches = (event for event in happened if isinstance(event, CudaTouched) and _added(event.when, path) is not None)
-    return next((event for event in touches if not event.by.startswith(HARMLESS)), None)
+    return next((event for event in happened if _is_certain(event) and _added(event.when, path) is not None), None)
+
+
+def _is_certain(event: Event) -> TypeGuard[DeviceUsed | CudaTouched]:
+    """Whether an event surely comes to CUDA: a device of some name that only smells of a rank may be another's."""
+    if isinstance(event, DeviceUsed):
+        return not isinstance(event.index, Symbol) or event.index.expression is not None
+    return isinstance(event, CudaTouched) and event.by.startswith("torch.cuda.") and not event.by.startswith(HARMLESS)
 
 
 def _added(when: Condition, path: Condition) -> Condition | None:
