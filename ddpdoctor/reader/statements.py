@@ -167,16 +167,17 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
     before = walk.path
     place = walk.place(node)._replace(end_line=node.lineno, end_column=0)
     ends: list[Condition] = []
-    block = Within("try", place)
+    protected = (Within("protected", place),) if node.finalbody else ()
     frame.catching.append((len(frame.loops), _caught(node)))
-    with walk.inside(*((Within("protected", place),) if node.finalbody else ()), block):
+    with walk.inside(*protected, *((Within("try", place),) if node.handlers else ())):
         walk.run(node.body, frame)
-        frame.catching.pop()
-        if not walk.dead:
+    frame.catching.pop()
+    if not walk.dead:
+        with walk.inside(*protected):
             walk.run(node.orelse, frame)
     if not walk.dead:
         ends.append(walk.path)
-    with walk.inside(*((Within("protected", place),) if node.finalbody else ()), Within("except", place)):
+    with walk.inside(*protected, Within("except", place)):
         for handler in node.handlers:
             failed = assume(before, walk.literal(f"an exception reaches {walk.line(handler)}"))
             if failed is None:
