@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ddpdoctor import registry
 from ddpdoctor.checkup import Checked, Report
+from ddpdoctor.content import read_file
 from ddpdoctor.finding import Fault, Finding, Fix, Severity
 from ddpdoctor.gate import is_shown
 from ddpdoctor.ignores import UNUSED, could_be_found_in
@@ -24,6 +25,7 @@ from ddpdoctor.report.shown import Shown, identified
 from ddpdoctor.status import MisuseError
 
 SCHEMA = 1
+MOST_BYTES = 64_000_000
 
 
 class Entry(NamedTuple):
@@ -55,8 +57,7 @@ def load(file: str) -> Baseline:
     """
     shown = os.path.relpath(file)
     try:
-        with open(file, encoding="utf-8") as stream:
-            text = stream.read()
+        text = read_file(file, MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         raise MisuseError(f"--baseline: there is no file '{shown}'; --write-baseline writes it") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 
 from ddpdoctor import names
 from ddpdoctor.checkup import Configuration
+from ddpdoctor.content import read_file
 from ddpdoctor.finding import Confidence, Severity
 from ddpdoctor.status import FAIL_ON, MisuseError
 
 Rank = TypeVar("Rank", Severity, Confidence)
 
+MOST_BYTES = 1_000_000
 FEWEST_RANKS = 2
 """One rank shows nothing of what goes wrong between ranks."""
 
@@ -54,8 +56,7 @@ def _candidates(folder: str) -> "list[str]":
 
 def _content(file: str) -> bytes | None:
     try:
-        with open(file, "rb") as stream:
-            return stream.read()
+        return read_file(file, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:

@@ -1,7 +1,10 @@
 """What the bytes of a user's file are: a notebook or a script, its text in its encoding, its lines."""
 
+import errno
 import io
+import os
 import re
+import stat
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#|\r|$)")
@@ -10,6 +13,24 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#|\r|$)")
 def is_notebook(file: str) -> bool:
     """Whether a path names a Jupyter notebook."""
     return file.endswith(".ipynb")
+
+
+def read_file(file: str, most: int) -> bytes:
+    """Return the first bytes of a file: one more than ``most``, where there are as many.
+
+    Raises OSError when it cannot be read, and for what is no file: a pipe would be waited for, a device has no end.
+    """
+    with open(os.open(file, os.O_RDONLY | NOT_WAITING), "rb") as stream:
+        mode = os.fstat(stream.fileno()).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), file)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file", file)
+        return stream.read(most + 1)
+
+
+NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""A pipe is opened without a writer (POSIX); line ends stay as they are (Windows)."""
 
 
 def decode(content: bytes) -> tuple[str, str | None]:

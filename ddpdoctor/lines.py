@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ddpdoctor.content import decode, is_notebook, lines_of
+from ddpdoctor.content import decode, is_notebook, lines_of, read_file
 from ddpdoctor.place import Place
+
+MOST_BYTES = 64_000_000
+"""What stands behind them in a file was not read by anything else either."""
 
 
 class Lines:
@@ -16,6 +19,7 @@ class Lines:
 
     def __init__(self, contents: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self._contents = dict(contents)
+        self._notebooks: dict[str, list[dict[str, Any]]] = {}
         self._lines: dict[tuple[str, int | None], list[str]] = {}
 
     def mentions(self, file: str, words: bytes) -> bool:
@@ -62,18 +66,23 @@ class Lines:
         return source if isinstance(source, str) else "".join(source)
 
     def _notebook(self, file: str) -> list[dict[str, Any]]:
-        import json
+        if file not in self._notebooks:
+            self._notebooks[file] = _cells(self.text(file))
+        return self._notebooks[file]
 
-        try:
-            cells = json.loads(self.text(file))["cells"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return []
-        return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []
+
+def _cells(text: str) -> list[dict[str, Any]]:
+    import json
+
+    try:
+        cells = json.loads(text)["cells"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+    return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []
 
 
 def _content(file: str) -> bytes:
     try:
-        with open(file, "rb") as stream:
-            return stream.read()
+        return read_file(file, MOST_BYTES)
     except (OSError, ValueError):
         return b""

@@ -47,6 +47,8 @@ def choose(paths: Iterable[str], directory: str, stdin_name: str | None = None) 
         full = os.path.abspath(os.path.join(directory, path))
         _expect_reachable(full, path)
         if os.path.isdir(full):
+            if not os.access(full, os.R_OK | os.X_OK):
+                raise MisuseError(f"'{path}' cannot be read: permission denied")
             folders[full] = None
             found = tuple(python_files(full))
             if not found:
@@ -57,7 +59,7 @@ def choose(paths: Iterable[str], directory: str, stdin_name: str | None = None) 
                 raise MisuseError(f"'{path}' cannot be read: permission denied")
             files[full] = None
         else:
-            raise MisuseError(f"'{path}' is not a file" if os.path.exists(full) else f"there is no file '{path}'")
+            raise MisuseError(_absent(path, full))
     return Chosen(tuple(files), _only_read(tuple(files), folders=bool(folders)), tuple(folders))
 
 
@@ -68,6 +70,12 @@ def _expect_reachable(full: str, path: str) -> None:
         raise MisuseError(f"'{path}' cannot be read: permission denied") from None
     except OSError:
         return  # what is wrong with it is said by its kind
+
+
+def _absent(path: str, full: str) -> str:
+    if os.path.exists(full):
+        return f"'{path}' is not a file"
+    return f"'{path}' is a link that leads nowhere" if os.path.islink(full) else f"there is no file '{path}'"
 
 
 def _only_read(files: tuple[str, ...], *, folders: bool) -> str | None:
@@ -81,12 +89,19 @@ def _only_read(files: tuple[str, ...], *, folders: bool) -> str | None:
 
 
 def python_files(folder: str) -> Iterator[str]:
-    """Yield the Python files and notebooks of a folder, sorted; links to folders are not followed."""
-    for here, folders, files in os.walk(folder):
+    """Yield the Python files and notebooks of a folder, sorted; links to folders are not followed.
+
+    What is no file though it is called like one is passed over: a pipe, a link that leads nowhere. A folder that cannot
+    be read is yielded as if it were a file: the report then says so.
+    """
+    unreadable: list[str] = []
+    for here, folders, files in os.walk(folder, onerror=lambda error: unreadable.append(error.filename)):
         folders[:] = sorted(name for name in folders if _is_project_folder(here, name))
         for name in sorted(files):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield os.path.join(here, name)
+            file = os.path.join(here, name)
+            if name.endswith(SUFFIXES) and not name.startswith(".") and os.path.isfile(file):
+                yield file
+    yield from unreadable
 
 
 def _is_project_folder(parent: str, name: str) -> bool:

@@ -1,6 +1,5 @@
 """The command line as a process: its streams closed, broken or not Unicode, interrupts, folders that are read-only."""
 
-import ctypes
 import io
 import json
 import os
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from unprivileged import as_others
 
 from ddpdoctor.cli import main
 from ddpdoctor.finding import Fault, Finding, Severity
@@ -128,26 +128,6 @@ def test_a_file_that_may_not_be_read_is_one_line(script):
     done = as_others("check", "train.py", cwd=script.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "ddpdoctor: 'train.py' cannot be read: permission denied\n"
-
-
-def as_others(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command to which permissions apply, also where the tests run as the superuser."""
-    return subprocess.run(
-        [sys.executable, "-m", "ddpdoctor", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=give_up_overriding_permissions if os.geteuid() == 0 else None,
-    )
-
-
-def give_up_overriding_permissions() -> None:
-    drop_from_bounding_set = 24  # PR_CAPBSET_DROP
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        if ctypes.CDLL(None, use_errno=True).prctl(drop_from_bounding_set, capability, 0, 0, 0):
-            raise OSError(ctypes.get_errno(), "prctl")
 
 
 BOTH = """\

@@ -13,6 +13,10 @@ def does_not_parse(trace: Predicted) -> Iterator[Fault]:
     for event in trace.of(Unparsed):
         if event.is_within("try"):
             continue
+        if event.unread:
+            message = f"{event.message}: nothing is said of what stands in it"
+            yield Fault(place=event.place, message=message, event=event, severity=Severity.NOTE)
+            continue
         cause = f" ({event.cause})" if event.cause else ""
         yield Fault(place=event.place, message=f"the file does not parse: {event.message}{cause}", event=event)
 

@@ -61,10 +61,14 @@ class Unfollowed(Event):
 
 
 class Unparsed(Event):
-    """P: a file does not parse: Python's ``message``, and the likely ``cause`` where one can be told."""
+    """P: a file does not parse: Python's ``message``, and the likely ``cause`` where one can be told.
+
+    ``unread`` says that Python was not asked: the file is too large to be read.
+    """
 
     message: str
     cause: str | None = None
+    unread: bool = False
 
 
 class Substituted(Event):

@@ -2,8 +2,8 @@
 
 import sys
 
-from ddpdoctor.content import is_notebook
-from ddpdoctor.events import Event, Unparsed
+from ddpdoctor.content import is_notebook, read_file
+from ddpdoctor.events import Unparsed
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
@@ -16,7 +16,7 @@ from ddpdoctor.reader.items import get_item, set_item
 from ddpdoctor.reader.iteration import item_of
 from ddpdoctor.reader.library import attribute_model, attribute_written
 from ddpdoctor.reader.library.entries import decorate
-from ddpdoctor.reader.notebook import load_notebook
+from ddpdoctor.reader.notebook import MAX_NOTEBOOK_BYTES, load_notebook
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled
 from ddpdoctor.reader.source import MAX_BYTES, Source, parse
@@ -53,18 +53,20 @@ def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predi
     ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the file is not on
     disk (its name is then ``-``). Raises OSError when the file cannot be read.
     """
+    notebook = is_notebook(file)
     if content is None:
-        with open(file, "rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    sources = load_notebook(content, file) if is_notebook(file) else (parse(content, file),)
+        content = read_file(file, MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES)
+    sources = load_notebook(content, file) if notebook else (parse(content, file),)
     return tuple(_predict(source, directory) for source in sources)
 
 
 def _predict(source: Source, directory: str) -> Predicted:
-    if source.tree is None:
-        return Predicted(_unparsed(source), complete=False, entered=False)
     project = Project(source.file, directory)
     project.main.source = source
+    fault = source.fault
+    if fault is not None and (not fault.unread or may_concern(project)):
+        event = Unparsed(place=fault.place, message=fault.message, cause=fault.cause, unread=fault.unread)
+        return Predicted([event], complete=False, entered=False)
     if not may_concern(project):
         return Predicted((), complete=True, entered=True)
     walk = Walk(project, TABLES)
@@ -82,8 +84,3 @@ def _predict(source: Source, directory: str) -> Predicted:
         sys.setrecursionlimit(limit)
     complete = walk.complete and not project.overflowed
     return Predicted(walk.events, complete=complete, entered=entered)
-
-
-def _unparsed(source: Source) -> list[Event]:
-    assert source.fault is not None
-    return [Unparsed(place=source.fault.place, message=source.fault.message, cause=source.fault.cause)]

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ddpdoctor.reader.project import Module, Project
+from ddpdoctor.reader.source import MAX_BYTES
 
 WORDS = re.compile(
     r"torch\.distributed|torch\.multiprocessing|nn\.parallel|DataParallel|Distributed\w*Sampler|init_process_group|"
@@ -69,7 +70,7 @@ def _imports_without_words(module: Module) -> Imports | None:
 def _scanned_file(file: str, _changed: int, _size: int) -> Imports | None:
     """Scan a file once, until it has changed."""
     with open(file, encoding="latin-1") as stream:  # whatever the encoding is: the words are ASCII
-        return _scanned(stream.read())
+        return _scanned(stream.read(MAX_BYTES))
 
 
 def _scanned(text: str) -> Imports | None:

@@ -6,7 +6,10 @@ import warnings
 
 from ddpdoctor.content import decode
 from ddpdoctor.place import Place
-from ddpdoctor.reader.source import Source, SourceFault
+from ddpdoctor.reader.source import Source, SourceFault, unread
+
+MAX_NOTEBOOK_BYTES = 64_000_000
+"""Notebooks hold the pictures that they have drawn."""
 
 Line = tuple[str, int, int]
 """A line of code with its cell (from 0, all cells counted) and its line in that cell (from 1)."""
@@ -19,6 +22,8 @@ _MAGIC = re.compile(r"^(\s*)(?:[!%?]|\w+\?\??\s*$).*")
 
 def load_notebook(content: bytes, file: str) -> tuple[Source, ...]:
     """Return the programs in a notebook; a cell that does not parse is left out, as it was never run as it stands."""
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        return (unread(content, file, MAX_NOTEBOOK_BYTES),)
     import json  # only here: no script needs it
 
     try:

@@ -130,7 +130,7 @@ class Class(Abstract):
             later = [base.resolution() for base in self.bases if isinstance(base, Class)]
             flat = [cls for chain in later for cls in chain]
             # of a class that several bases share, the last mention counts, as in Python's own order
-            self.order = (self, *(cls for i, cls in enumerate(flat) if cls not in flat[i + 1 :]))
+            self.order = (self, *reversed(dict.fromkeys(reversed(flat))))
         return self.order
 
     def external_bases(self) -> tuple[str, ...]:

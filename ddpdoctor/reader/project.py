@@ -197,7 +197,7 @@ class Project:
             inside = self._entries(path)
             if "__init__.py" in inside:
                 return self._module(name, os.path.join(path, "__init__.py"), is_package=True)
-        if last + ".py" in entries:
+        if last + ".py" in entries and os.path.isfile(path + ".py"):  # no folder, no pipe
             return self._module(name, path + ".py")
         if last in entries and any(entry.endswith(".py") for entry in self._entries(path)):
             return self._module(name, path, is_package=True)

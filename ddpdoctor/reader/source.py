@@ -2,22 +2,27 @@
 
 import ast
 import re
+import sys
 import warnings
 
-from ddpdoctor.content import decode, lines_of
+from ddpdoctor.content import decode, lines_of, read_file
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 
-MAX_BYTES = 20_000_000
-"""A larger file is data that happens to end in .py: it is not read."""
+MAX_BYTES = 4_000_000
+"""A larger file is data that happens to end in .py: it is not parsed, which takes 250 times as much memory."""
 
 
 class SourceFault(Record):
-    """Why a file does not parse: where, in Python's words, and the likely cause where one can be told."""
+    """Why a file does not parse: where, in Python's words, and the likely cause where one can be told.
+
+    ``unread`` is a file that was not parsed because it is too large.
+    """
 
     place: Place
     message: str
     cause: str | None = None
+    unread: bool = False
 
 
 class Source(Record):
@@ -38,14 +43,13 @@ def load(file: str) -> Source:
 
     Raises OSError when it cannot be read.
     """
-    with open(file, "rb") as stream:
-        return parse(stream.read(MAX_BYTES + 1), file)
+    return parse(read_file(file, MAX_BYTES), file)
 
 
 def parse(content: bytes, file: str) -> Source:
     """Parse a file's content, decoded as Python decodes it (a BOM, a coding line, else UTF-8)."""
     if len(content) > MAX_BYTES:
-        return _faulty(file, "", 1, 1, f"the file is larger than {MAX_BYTES // 1_000_000} MB", None)
+        return unread(content, file, MAX_BYTES)
     if b"\0" in content:
         line = content[: content.index(b"\0")].count(b"\n") + 1
         return _faulty(file, "", line, 1, "source code cannot contain null bytes", "this is not a Python source file")
@@ -65,6 +69,13 @@ def parse(content: bytes, file: str) -> Source:
     except (ValueError, RecursionError, MemoryError) as error:
         cause = None if isinstance(error, ValueError) else "expressions nested deeper than Python allows"
         return _faulty(file, text, 1, 1, f"it cannot be parsed: {error}", cause)
+
+
+def unread(content: bytes, file: str, most: int) -> Source:
+    """Return the source of a file that is too large to be parsed."""
+    message = f"the file is larger than {most // 1_000_000} MB and is not read"
+    fault = SourceFault(place=Place(file, 1, 1, 1, 1), message=message, unread=True)
+    return Source(file=file, text=content.decode("latin-1"), tree=None, fault=fault)
 
 
 def _faulty(file: str, text: str, line: int, column: int, message: str, cause: str | None) -> Source:
@@ -88,13 +99,38 @@ def likely_cause(text: str, line: int, message: str) -> str | None:
         return "tabs and spaces are mixed in the indentation"
     if "indent" in message:
         return "the indentation is broken, as it is when code is copied from a web page"
-    if re.search(r"^\s*print\s+[\"'\w]", here) or re.search(r"^\s*except\s+\w[\w.]*\s*,", here):
+    if re.search(r"^\s*print\s+[\"'\w]", here) or re.search(r"^\s*except\s+\w[\w.]*\s*,\s*[a-z_]", here):
         return "this is Python 2"
     if re.match(r"^\s*(?:[#•✅-]\s*)?[A-Z]?[a-z\u2019']+(?:[ ,]+[A-Za-z\u2019'-]+){3,}[.:!?]?\s*(?:#.*)?$", here):
         return "prose was copied along with the code"
-    if "expected" in message and re.match(r"^\s*(type|match|case)\b", here):
-        return "this needs a newer Python"
+    return _newer_python(here, message)
+
+
+def _newer_python(line: str, message: str) -> str | None:
+    for version, pattern in _NEWER:
+        if sys.version_info < version and re.search(pattern, line):
+            return _needs(version)
+    if sys.version_info < (3, 12) and message.startswith("f-string:"):
+        return _needs((3, 12))  # quotes, comments and backslashes inside the braces: PEP 701
     return None
+
+
+def _needs(version: tuple[int, int]) -> str:
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return f"this needs Python {version[0]}.{version[1]}; ddpdoctor runs under {running}"
+
+
+_NEWER = (
+    ((3, 11), r"^\s*except\s*\*"),
+    ((3, 11), r"[\w\])]\[\s*\*\s*\w"),
+    ((3, 11), r"\*\w+\s*:\s*\*"),
+    ((3, 13), r"^\s*(?:(?:async\s+)?def|class|type)\s+\w+\s*\[[^\]]*\w\s*="),
+    ((3, 12), r"^\s*(?:(?:async\s+)?def|class)\s+\w+\s*\["),
+    ((3, 12), r"^\s*type\s+\w+\s*(?:\[.*\])?\s*="),
+    ((3, 14), r"^\s*except\s+[A-Z][\w.]*(?:\s*,\s*[A-Z][\w.]*)+\s*:"),
+    ((3, 14), r"\b(?:[tT][rR]?|[rR][tT])[\"']"),
+)
+"""What a line looks like that only a Python of a version or a newer one parses."""
 
 
 _DAMAGE = (

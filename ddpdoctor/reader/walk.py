@@ -43,6 +43,10 @@ NO_MOVERS = ("torch.", "builtins.", "copy.", "logging.", "math.", "super()", "wa
 """Calls that put no model onto another device, by the start of what they are called."""
 
 
+STEPS_A_LOOK = 64
+"""The steps between two looks at the clock: mostly some microseconds, but tens of milliseconds each at the worst."""
+
+
 class OutOfBudget(Exception):
     """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
 
@@ -146,6 +150,7 @@ class Walk:
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self._at_root = False
         self._steps = steps
+        self._look = steps - STEPS_A_LOOK  # where the steps are when the clock is looked at again
         self._deadline = time.process_time() + seconds  # of CPU: a busy machine changes no result
         self._atoms: dict[str, Atom] = {}
         self._created: dict[tuple[object, ...], int] = {}
@@ -207,10 +212,12 @@ class Walk:
         self.tables.load(self, module)
 
     def _tick(self) -> None:
-        self._steps -= 1
-        if self._steps < 0 or (not self._steps & 1023 and time.process_time() > self._deadline):
-            self.complete = False
-            raise OutOfBudget
+        self._steps -= 1 + (len(self.path) >> 6 << 5)  # what a step takes grows with a long condition
+        if self._steps < self._look:
+            self._look = self._steps - STEPS_A_LOOK
+            if self._steps < 0 or time.process_time() > self._deadline:
+                self.complete = False
+                raise OutOfBudget
 
     # --- places and objects ------------------------------------------------------------------------------------
 
@@ -266,6 +273,7 @@ class Walk:
                 place=fault.place,
                 message=fault.message,
                 cause=fault.cause,
+                unread=fault.unread,
                 order=len(self.events),
                 when=self.path,
                 within=self.within,
