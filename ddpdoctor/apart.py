@@ -1,26 +1,51 @@
 """Where the ranks can go different ways: tests on the rank, on a rank's own data, clocks, files and signals."""
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.condition import Atom, Condition, as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
-from ddpdoctor.facts import loaders
+from ddpdoctor.facts import loaders, replicas
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Ref
 
 
 def own_tests(trace: Predicted, condition: Condition) -> Iterator[Atom]:
-    """Yield the tests in a condition that each rank answers by what only it has.
+    """Yield the tests in a condition that each rank answers by what only it has: its data, its clock, what it is sent.
 
-    That a batch is ``None`` says that a loader has come to its end: the ranks' parts have one length.
+    How a batch is made up (its keys, its types, how many samples it has) is alike on all ranks, as is its end.
     """
     built = loaders(trace)
+    wrappers = {wrap.wrapper for wrap in replicas(trace)}
     for literal in literals([as_formula(condition)]):
         atom = literal.atom
-        dealt = (loader for loader in atom.measured if isinstance(loader, Ref) and _is_dealt_out(built.get(loader)))
-        if atom.local or (any(dealt) and not atom.text.endswith(" is None")):
+        dealt = (ref in wrappers or _is_dealt_out(built.get(ref)) for ref in atom.measured if isinstance(ref, Ref))
+        if atom.local or (any(dealt) and not _is_of_its_making(atom.text)):
             yield atom
+
+
+def is_a_missing_batch(atom: Atom) -> bool:
+    """Whether a test is on a loader's batch being ``None``: its ``collate_fn`` found nothing of use in the samples."""
+    return MISSING.fullmatch(atom.text) is not None and bool(atom.measured)
+
+
+def _is_of_its_making(text: str) -> bool:
+    """Whether a test is on how a tensor or a batch is made, and not on what it holds; whether it is empty is that."""
+    if MEMBER.search(text) or text.endswith(" is None") or text.startswith(ASKS):
+        return not EMPTY.search(text)
+    return any(map(MADE.search, COMPARED.split(text))) and not EMPTY.search(text)
+
+
+MISSING = re.compile(r"item of torch\.utils\.data\.DataLoader@[^ ]* is None")
+COMPARED = re.compile(r" (?:==|<=|<|is) ")
+MEMBER = re.compile(r" in (?!line \d)")
+ASKS = ("builtins.isinstance", "builtins.hasattr", "builtins.callable", "torch.is_tensor", "builtins.type")
+EMPTY = re.compile(r"(?:== 0|< 1)$|^0 (?:==|<) ")
+MADE = re.compile(
+    r"(?:\.(?:size|numel|dim|is_floating_point)\(\)|\.(?:ndim|dtype|device|requires_grad|is_cuda|is_leaf|grad_fn)|"
+    r"\.shape(?:\[[^]]*\])?|^len\([^/]*\))$"
+)
 
 
 def _is_dealt_out(loader: LoaderBuilt | None) -> bool:

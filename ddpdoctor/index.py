@@ -204,6 +204,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="rank-divergent-backward",
+        summary="a rank leaves out a backward by what only it knows: the others' all-reduce gets its next one",
+        severity="error",
+        layers=("source",),
+        triggers=("Backward",),
+        preview=False,
+    ),
+    Row(
         name="rank-divergent-exit",
         summary="a rank leaves a loop by what only it knows: the others go on and wait for it",
         severity="error",

@@ -13,6 +13,11 @@ def ways_out(folder, text):
     return [(event.how, event.loop.place.line, len(event.when - event.since)) for event in program.of(LeftLoop)]
 
 
+def test_what_ends_the_program_is_told_from_what_leaves_a_loop(tmp_path):
+    text = "for x in xs():\n    if x: raise ValueError\n    if f(x): exit(1)\n    if g(x): continue\n"
+    assert [how for how, _, _ in ways_out(tmp_path, text)] == ["end", "end", "continue"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -27,8 +32,8 @@ def ways_out(folder, text):
             "try:\n    for x in xs():\n        if x: raise ValueError\nexcept ValueError:\n    pass",
             [("raise", 3, 1)],
         ),
-        ("try:\n    for x in xs():\n        if x: raise ValueError\nexcept KeyError:\n    pass", []),
-        ("try:\n    for x in xs():\n        if x: raise ValueError\nexcept Exception:\n    raise", []),
+        ("try:\n    for x in xs():\n        if x: raise ValueError\nexcept KeyError:\n    pass", [("end", 3, 1)]),
+        ("try:\n    for x in xs():\n        if x: raise ValueError\nexcept Exception:\n    raise", [("end", 3, 1)]),
         ("for x in xs():\n    try:\n        if x: raise ValueError\n    except ValueError:\n        pass", []),
         ("def g():\n    for y in ys():\n        yield y\nfor x in g():\n    if x: break", [("break", 5, 1)]),
     ],
@@ -81,3 +86,30 @@ def test_a_signal_handler_changes_variables_and_does_nothing_else(tmp_path):
     event = only(program.of(LeftLoop))
     assert [atom.text for atom in own_tests(program, event.when - event.since)] == ["SIGTERM has come"]
     assert not [one for one in program if type(one).__name__ == "GroupDestroyed"]
+
+
+@pytest.mark.parametrize(
+    ("test", "own"),
+    [
+        ("loss.requires_grad", False),
+        ("x.size(0) < 4", False),
+        ("x.shape[0] != 4", False),
+        ("len(x) < 4", False),
+        ("x.numel() == 0", True),
+        ("'label' in x", False),
+        ("isinstance(x, dict)", False),
+        ("x.sum() == 0", True),
+        ("loss.item() < 0.1", True),
+        ("reduced(loss) < 0.1", False),
+        ("i % 4 == 0", False),
+    ],
+)
+def test_how_a_batch_is_made_up_is_alike_on_all_ranks(tmp_path, test, own):
+    program = read(
+        tmp_path,
+        HEAD
+        + "from tools import reduced\ni = 0\n"
+        + f"for x in loader:\n    i += 1\n    loss = model(x).sum()\n    if {test}: break\n",
+    )
+    event = only(program.of(LeftLoop))
+    assert bool(list(own_tests(program, event.when - event.since))) is own

@@ -17,7 +17,7 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
         return
     told: set[Atom] = set()
     for event in trace.of(LeftLoop):
-        if not is_rank_process(trace, event) or not runs_distributed(event):
+        if event.how in ("continue", "end") or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
         decides = event.when - event.since
         by_rank = divided_by_rank(decides)

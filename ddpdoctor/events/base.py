@@ -25,8 +25,9 @@ class Loop(Record):
 
 class Within(NamedTuple):
     """A block that an event is in: ``try`` (one that has handlers), ``protected`` (a ``try`` with a ``finally``),
-    ``except``, ``catch-all`` (an ``except`` for whatever goes wrong), ``finally``, ``with``, ``atexit``, ``no_grad``,
-    ``no_sync``, ``join``, ``autocast``, ``lock`` (a file's, between processes) or ``forward`` (of a wrapped model).
+    ``except``, ``catch-all`` (an ``except`` for whatever goes wrong), ``failed-step`` (one for what a training step
+    raises), ``finally``, ``with``, ``atexit``, ``no_grad``, ``no_sync``, ``join``, ``autocast``, ``lock`` (a file's,
+    between processes) or ``forward`` (of a wrapped model).
     """
 
     kind: str

@@ -27,8 +27,8 @@ class Raised(Event):
 
 class LeftLoop(Event):
     """P: a loop is left before its end, ``how`` by ``break``, ``return``, a ``raise`` that is caught outside it, or the
-    ``test`` of a ``while``. ``since`` is the condition under which the loop was begun: what ``when`` says beyond it
-    decides the leaving.
+    ``test`` of a ``while``; a round of it by ``continue``; or the program (``end``) by an exception or an exit.
+    ``since`` is the condition under which the loop was begun: what ``when`` says beyond it decides the leaving.
     """
 
     how: str

@@ -76,7 +76,7 @@ def leave_loops(walk: Walk, node: ast.AST, frame: Frame, how: str, depth: int = 
     for loop, before in frame.loops[max(depth, 0) :]:
         if loop is not None:
             walk.emit(LeftLoop, node, how=how, loop=loop, since=before)
-        if loop is not None or how == "break":
+        if loop is not None or how in ("break", "continue"):
             return
 
 

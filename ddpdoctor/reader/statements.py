@@ -1,10 +1,10 @@
 """What each kind of statement does; loops, ``with``, imports and definitions have files of their own."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ddpdoctor.condition import Condition, Formula, assume, negation, together
-from ddpdoctor.events import Within
+from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
@@ -91,6 +91,8 @@ def _raise(walk: Walk, node: ast.Raise, frame: Frame) -> None:
         if "SystemExit" in text(exception):
             frame.exits.append(walk.path)
         _raise_past_loops(walk, node, frame)
+    elif walk.loops:
+        walk.emit(LeftLoop, node, how="end", loop=walk.loops[-1])
     walk.dead = True
 
 
@@ -102,6 +104,8 @@ def _raise_past_loops(walk: Walk, node: ast.Raise, frame: Frame) -> None:
         if caught & {name, *_ALL_EXCEPTIONS}:
             leave_loops(walk, node, frame, "raise", depth)
             return
+    if walk.loops:
+        walk.emit(LeftLoop, node, how="end", loop=walk.loops[-1])
 
 
 def _break(walk: Walk, node: ast.Break, frame: Frame) -> None:
@@ -110,6 +114,7 @@ def _break(walk: Walk, node: ast.Break, frame: Frame) -> None:
 
 
 def _continue(walk: Walk, node: ast.Continue, frame: Frame) -> None:
+    leave_loops(walk, node, frame, "continue", len(frame.loops) - 1)
     walk.dead = True
 
 
@@ -185,7 +190,7 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
             walk.path, walk.dead = failed, False
             if handler.name:
                 assign(walk, ast.Name(handler.name, ast.Store()), Opaque(handler.name), frame)
-            with walk.inside(*((Within("catch-all", place),) if _catches_all(handler) else ())):
+            with walk.inside(*(Within(kind, place) for kind in _kinds_of(handler))):
                 walk.run(handler.body, frame)
             if not walk.dead:
                 ends.append(walk.path)
@@ -198,6 +203,19 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.path, walk.dead = following or after, walk.dead or not ends
     else:
         walk.path, walk.dead = after, not ends
+
+
+def _kinds_of(handler: ast.ExceptHandler) -> Iterator[str]:
+    """Yield what a handler's block is, beyond that it is one."""
+    if _catches_all(handler):
+        yield "catch-all"
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if any(getattr(one, "attr", getattr(one, "id", "")) in _OF_THE_STEP for one in types):
+        yield "failed-step"
+
+
+_OF_THE_STEP = ("RuntimeError", "OutOfMemoryError", "AcceleratorError", "FloatingPointError")
+"""What a training step raises on one rank: out of memory, a bad number."""
 
 
 def _caught(node: "ast.Try") -> frozenset[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.condition import ALWAYS, all_of, any_of
-from ddpdoctor.events import Within
+from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.attributes import class_attribute
@@ -161,6 +161,8 @@ def _returning_decorator(walk: Walk, call: Call) -> Abstract:
 
 
 def _exit(walk: Walk, call: Call) -> Abstract:
+    if walk.loops:
+        walk.emit(LeftLoop, call.node, how="end", loop=walk.loops[-1])
     call.frame.exits.append(walk.path)
     walk.dead = True
     return NONE

@@ -19,6 +19,7 @@ from ddpdoctor.reader.abstract import (
     Tags,
     is_none,
     known,
+    measures,
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
@@ -57,6 +58,8 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         grad = not any(block.kind == "no_grad" for block in walk.within)
         event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode, synced=averaged)
         tags |= {("forward", event.order), "data"}
+        if via == "wrapper" and grad and not measures(tags):
+            tags |= {("measure", callee.ref)}  # of whatever batch: in training it is the rank's own
     inside = via != "model"
     if inside and walk.in_wrapper == 0 and via == "wrapper":
         run = _watched(walk, callee, call, run)
