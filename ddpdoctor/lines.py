@@ -62,7 +62,7 @@ class Lines:
 
     def _cell(self, file: str, cell: int) -> str:
         cells = self._notebook(file)
-        source = cells[cell].get("source", "") if cell < len(cells) else ""
+        source = cells[cell].get("source", cells[cell].get("input", "")) if cell < len(cells) else ""
         return source if isinstance(source, str) else "".join(source)
 
     def _notebook(self, file: str) -> list[dict[str, Any]]:
@@ -75,7 +75,9 @@ def _cells(text: str) -> list[dict[str, Any]]:
     import json
 
     try:
-        cells = json.loads(text)["cells"]
+        book = json.loads(text)
+        # until format 4 they lay in worksheets, and a cell of code had its text as input
+        cells = book["cells"] if "cells" in book else [cell for sheet in book["worksheets"] for cell in sheet["cells"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return []
     return [cell if isinstance(cell, dict) else {} for cell in cells] if isinstance(cells, list) else []

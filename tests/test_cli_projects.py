@@ -8,7 +8,7 @@ import pytest
 BOTH = """\
 from torch.utils.data import DataLoader, DistributedSampler
 
-sampler = DistributedSampler(data)
+sampler = DistributedSampler(data, 2, 0)
 loader = DataLoader(data, sampler=sampler, shuffle=True)
 """
 ARGUMENT = """\
@@ -97,7 +97,7 @@ def test_a_repository_is_one_project_and_a_package_in_it_is_none(ran, project):
 
 def test_a_finding_in_what_two_projects_share_is_one(ran, project):
     loaders = "from torch.utils.data import DataLoader, DistributedSampler\n\n\ndef make(data):\n"
-    loaders += "    return DataLoader(data, sampler=DistributedSampler(data), shuffle=True)\n"
+    loaders += "    return DataLoader(data, sampler=DistributedSampler(data, 2, 0), shuffle=True)\n"
     write(project, shared=loaders, alpha__pyproject_toml="", beta__pyproject_toml="")
     for name in ("alpha", "beta"):
         write(project / name, train="from shared import make\n\nloader = make([1, 2])\n")

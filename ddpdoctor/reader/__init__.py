@@ -1,6 +1,7 @@
 """Reads a training script and predicts its trace; the only code that knows ``ast``."""
 
 import sys
+from collections.abc import Mapping
 
 from ddpdoctor.content import is_notebook, read_file
 from ddpdoctor.events import Unparsed
@@ -57,11 +58,12 @@ def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predi
     if content is None:
         content = read_file(file, MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES)
     sources = load_notebook(content, file) if notebook else (parse(content, file),)
-    return tuple(_predict(source, directory) for source in sources)
+    written = {source.file: source for source in sources if source.file != file}
+    return tuple(_predict(source, directory, written) for source in sources)
 
 
-def _predict(source: Source, directory: str) -> Predicted:
-    project = Project(source.file, directory)
+def _predict(source: Source, directory: str, written: Mapping[str, Source]) -> Predicted:
+    project = Project(source.file, directory, written)
     project.main.source = source
     fault = source.fault
     if fault is not None and (not fault.unread or may_concern(project)):

@@ -57,7 +57,7 @@ def _imports_without_words(module: Module) -> Imports | None:
     """Return what a module imports; ``None`` when it has one of the words, or cannot be read."""
     if module.source is not None:
         return _scanned(module.source.text)
-    if os.path.isdir(module.file):
+    if module.is_namespace:
         return ()
     try:
         status = os.stat(module.file)

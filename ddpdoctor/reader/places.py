@@ -5,6 +5,7 @@ import ast
 from ddpdoctor.content import lines_of
 from ddpdoctor.place import Place
 from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.source import Source
 
 
 class Places:
@@ -14,6 +15,7 @@ class Places:
         self._project = project
         self._known: dict[tuple[str, ast.AST], Place] = {}
         self._lines: dict[str, list[str]] = {}
+        self._sources: dict[str, Source | None] = {}
 
     def of(self, node: ast.AST, file: str) -> Place:
         """Return where a node of a file stands."""
@@ -28,18 +30,18 @@ class Places:
         start = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", None) or start
         column, end_column = self._column(file, line, start), self._column(file, end_line, end)
-        source = self._project.main.source
-        if source is None or source.cells is None or file != source.file:
+        source = self._sources[file]
+        if source is None or source.cells is None or source.notebook is None:
             return Place(file, line, column, end_line, end_column)
         cell, first = source.cells[line - 1]
         _, last = source.cells[min(end_line, len(source.cells)) - 1]
-        return Place(file, first, column, last, end_column, cell)
+        return Place(source.notebook, first, column, last, end_column, cell)
 
     def _column(self, file: str, line: int, offset: int) -> int:
         """Return the column, from 1 and in characters, of an offset in UTF-8 bytes."""
         if file not in self._lines:
-            text = self._project.text(file)
-            self._lines[file] = [] if text.isascii() else lines_of(text)
+            source = self._sources[file] = self._project.source_of(file)
+            self._lines[file] = [] if source is None or source.text.isascii() else lines_of(source.text)
         lines = self._lines[file]
         if line > len(lines):
             return offset + 1

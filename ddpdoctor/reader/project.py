@@ -2,6 +2,8 @@
 
 import ast
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ddpdoctor.reader.abstract import Cells, Known
 from ddpdoctor.reader.source import Source, SourceFault, load
@@ -93,10 +95,11 @@ def _runs_effects(content: bytes) -> bool:
 class Module:
     """A module of the project: ``state`` is ``new``, ``running`` or ``done``."""
 
-    def __init__(self, name: str, file: str, *, is_package: bool = False) -> None:
+    def __init__(self, name: str, file: str, *, is_package: bool = False, is_namespace: bool = False) -> None:
         self.name = name
         self.file = file
         self.is_package = is_package
+        self.is_namespace = is_namespace  # a folder without __init__.py
         self.source: Source | None = None
         self.state = "new"
         self.cells: Cells = {"__name__": [(frozenset(), Known(name))], "__file__": [(frozenset(), Known(file))]}
@@ -112,7 +115,7 @@ class Module:
         A folder without ``__init__.py`` (a namespace package) is an empty module.
         """
         if self.source is None:
-            if os.path.isdir(self.file):
+            if self.is_namespace:
                 self.source = Source(file=self.file, text="", tree=None)
             else:
                 self.source = load(self.file)
@@ -120,8 +123,10 @@ class Module:
 
     def has_effects(self) -> bool:
         """Whether importing it does something that matters when it happens, as far as its text tells."""
-        if os.path.isdir(self.file):
+        if self.is_namespace:
             return False
+        if self.source is not None:
+            return _runs_effects(self.source.text.encode("utf-8", "replace"))
         try:
             with open(self.file, "rb") as stream:
                 return _runs_effects(stream.read(MAX_PEEK))
@@ -157,11 +162,14 @@ def import_roots(script: str, directory: str) -> tuple[str, ...]:
 
 
 class Project:
-    """Finds and holds the modules that a program is made of."""
+    """Finds and holds the modules that a program is made of; ``written`` are those that a notebook writes, by path."""
 
-    def __init__(self, script: str, directory: str) -> None:
+    def __init__(self, script: str, directory: str, written: Mapping[str, Source] = MappingProxyType({})) -> None:
         self.script = script
+        self.written = written
         self.roots = import_roots(script, directory)
+        if written:  # into a folder that is not there yet, perhaps
+            self.roots = tuple(dict.fromkeys((os.path.dirname(script), *self.roots)))
         self.modules: dict[str, Module | None] = {}
         self._by_file: dict[str, Module] = {}
         self._listings: dict[str, frozenset[str]] = {}
@@ -181,7 +189,7 @@ class Project:
             package = self.find(parent)
             if package is None or not package.is_package:
                 return None
-            folder = package.file if os.path.isdir(package.file) else os.path.dirname(package.file)
+            folder = package.file if package.is_namespace else os.path.dirname(package.file)
             return self._in_folder(folder, last, name)
         roots = self.roots[:1] if name in NEVER_OURS else self.roots
         for root in roots:
@@ -197,20 +205,25 @@ class Project:
             inside = self._entries(path)
             if "__init__.py" in inside:
                 return self._module(name, os.path.join(path, "__init__.py"), is_package=True)
-        if last + ".py" in entries and os.path.isfile(path + ".py"):  # no folder, no pipe
+        if last + ".py" in entries and self._is_file(path + ".py"):  # no folder, no pipe
             return self._module(name, path + ".py")
         if last in entries and any(entry.endswith(".py") for entry in self._entries(path)):
-            return self._module(name, path, is_package=True)
+            return self._module(name, path, is_package=True, is_namespace=True)
         return None
 
-    def _module(self, name: str, file: str, *, is_package: bool = False) -> Module | None:
+    def _is_file(self, file: str) -> bool:
+        return file in self.written or os.path.isfile(file)
+
+    def _module(self, name: str, file: str, *, is_package: bool = False, is_namespace: bool = False) -> Module | None:
         if file == self.script:
             return self.main
         if file not in self._by_file:
             if len(self._by_file) >= MAX_MODULES:
                 self.overflowed = True
                 return None
-            self._by_file[file] = Module(name, file, is_package=is_package)
+            module = Module(name, file, is_package=is_package, is_namespace=is_namespace)
+            module.source = self.written.get(file)
+            self._by_file[file] = module
         return self._by_file[file]
 
     def _entries(self, folder: str) -> frozenset[str]:
@@ -219,24 +232,34 @@ class Project:
                 self._listings[folder] = frozenset(os.listdir(folder))
             except OSError:
                 self._listings[folder] = frozenset()
+            if self.written:
+                self._listings[folder] |= self._written_in(folder)
         return self._listings[folder]
+
+    def _written_in(self, folder: str) -> frozenset[str]:
+        inside = os.path.join(folder, "")
+        rest = (file[len(inside) :] for file in self.written if file.startswith(inside))
+        return frozenset(path.split(os.sep)[0] for path in rest)
 
     def name_of(self, file: str) -> str:
         """Return the dotted name of the module that a file is; empty for the script itself."""
         module = self._by_file.get(file)
-        return "" if file == self.script else os.path.basename(file) if module is None else module.name
+        main = self.main.source
+        if file == self.script or (main is not None and file == main.notebook):
+            return ""
+        return os.path.basename(file) if module is None else module.name
 
     def trees(self) -> tuple[ast.Module, ...]:
         """Return the syntax trees of the modules that were parsed so far."""
         sources = (module.source for module in (self.main, *self._by_file.values()))
         return tuple(source.tree for source in sources if source is not None and source.tree is not None)
 
-    def text(self, file: str) -> str:
-        """Return the text of a file that was parsed."""
+    def source_of(self, file: str) -> Source | None:
+        """Return the source of a file that was parsed."""
         for module in (self.main, *self._by_file.values()):
             if module.source is not None and module.source.file == file:
-                return module.source.text
-        return ""
+                return module.source
+        return None
 
     def absolute(self, importer: Module, level: int, name: str | None) -> str | None:
         """Return the dotted name that a relative import means in a module, or ``None`` when it leaves the project."""

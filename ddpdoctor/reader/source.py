@@ -28,13 +28,15 @@ class SourceFault(Record):
 class Source(Record):
     """A parsed file: its text, and its tree or its fault.
 
-    Of a notebook, ``cells`` has for each line of the text its cell (from 0) and its line in that cell (from 1).
+    What stands in a notebook has its path in ``notebook``, and in ``cells`` for each line of the text its cell (from 0)
+    and its line in that cell (from 1); ``file`` is the notebook too, or the file that a cell writes.
     """
 
     file: str
     text: str
     tree: ast.Module | None
     fault: SourceFault | None = None
+    notebook: str | None = None
     cells: tuple[tuple[int, int], ...] | None = None
 
 
