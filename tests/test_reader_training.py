@@ -4,7 +4,7 @@ import pytest
 from reading import only, read
 
 from ddpdoctor.events import Backward, GradientsClipped, ModelWrapped, OptimizerStep, ScalerBuilt, Unscaled
-from ddpdoctor.value import Ref, truth
+from ddpdoctor.value import Ref
 
 MODEL = "model = DDP(nn.Linear(2, 1))\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
 
@@ -28,7 +28,7 @@ def test_a_scaled_loss_is_told_from_one_that_is_not(tmp_path):
 @pytest.mark.parametrize(
     ("made", "enabled"),
     [
-        ("torch.amp.GradScaler('cuda')", False),  # not given
+        ("torch.amp.GradScaler('cuda')", True),
         ("torch.amp.GradScaler('cuda', enabled=False)", False),
         ("torch.cuda.amp.GradScaler(2.0, 2.0, 0.5, 100, True)", True),
         ("torch.cuda.amp.GradScaler(enabled=torch.bfloat16 == torch.float16)", False),
@@ -37,7 +37,7 @@ def test_a_scaled_loss_is_told_from_one_that_is_not(tmp_path):
 )
 def test_whether_a_scaler_is_enabled(tmp_path, made, enabled):
     event = only(read(tmp_path, f"scaler = {made}\n").of(ScalerBuilt))
-    assert truth(event.enabled) is enabled
+    assert event.enabled is enabled
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Condition, as_formula, assume, negation, together
+from ddpdoctor.condition import Condition, Formula, as_formula, assume, negation, together
 from ddpdoctor.events import Backward, Event, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Ref, truth
+from ddpdoctor.value import Ref
 
 
 def clipped_while_scaled(trace: Predicted) -> Iterator[Fault]:
@@ -42,9 +42,10 @@ def _last_scaled(trace: Predicted, clip: GradientsClipped) -> Backward | None:
     for backward in reversed(trace.of(Backward)):
         if backward.order > clip.order or backward.process != clip.process or backward.scaler is None:
             continue
-        if not _of_one_step(backward, clip) or _is_off(trace, backward.scaler):
+        both = together(backward.when, clip.when)
+        if both is None or not _of_one_step(backward, clip):
             continue
-        left = together(backward.when, clip.when)
+        left = assume(both, _scales(trace, backward.scaler))
         for event in between:
             if left is not None and event.process == clip.process and backward.order < event.order < clip.order:
                 left = _without(left, event)
@@ -64,10 +65,9 @@ def _without(condition: Condition, event: Event) -> Condition | None:
     return assume(condition, negation(as_formula(event.when - condition)))
 
 
-def _is_off(trace: Predicted, scaler: object) -> bool:
-    """Whether a scaler was certainly made with ``enabled=False``: its ``scale`` then gives back what it gets."""
-    made = [event for event in trace.of(ScalerBuilt) if event.scaler == scaler]
-    return any(event.enabled is not None and truth(event.enabled) is False for event in made)
+def _scales(trace: Predicted, scaler: object) -> Formula:
+    """Return the formula under which a scaler is enabled: without, its ``scale`` gives back what it gets."""
+    return next((event.enabled for event in trace.of(ScalerBuilt) if event.scaler == scaler), True)
 
 
 CHECK = Check(

@@ -1,5 +1,6 @@
 """What is done to the gradients around the backward: averaging put off, scaling, clipping, zeroing."""
 
+from ddpdoctor.condition import Formula
 from ddpdoctor.events.base import Event
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
@@ -18,10 +19,10 @@ class GradientsZeroed(Event):
 
 
 class ScalerBuilt(Event):
-    """P: a gradient scaler is made; ``enabled`` is the argument of that name, ``None`` where it was not given."""
+    """P: a gradient scaler is made; ``enabled`` is the formula under which it scales at all."""
 
     scaler: Ref
-    enabled: Value | None = None
+    enabled: Formula = True
 
 
 class Unscaled(Event):

@@ -17,7 +17,7 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.formulas import truth_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
-from ddpdoctor.reader.lowering import lower, lower_optional
+from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
@@ -47,7 +47,7 @@ def scaler_in(tags: Tags) -> Value | None:
 def _scaler(walk: Walk, call: Call) -> Abstract:
     scaler = walk.make(call, NO_TAGS)
     enabled = call.argument("enabled", _ENABLED_AT.get(call.path, 5))
-    walk.emit(ScalerBuilt, call.node, scaler=scaler.ref, enabled=lower_optional(enabled))
+    walk.emit(ScalerBuilt, call.node, scaler=scaler.ref, enabled=truth_of(walk, enabled or TRUE, call.node))
     return scaler
 
 
@@ -104,11 +104,15 @@ def emit_step(walk: Walk, call: Call, optimizer: Abstract | None) -> None:
     """Record that an optimiser takes a step."""
     ref = optimizer.ref if isinstance(optimizer, (Made, Object)) else None
     made = optimizer.inner if isinstance(optimizer, Object) else optimizer
-    given = None
-    if isinstance(made, Made):
-        given = made.args[0] if made.args else made.kwargs.get("params")
-    models = tuple(dict.fromkeys(_models_in(given))) if given is not None else ()
+    models = tuple(dict.fromkeys(models_given_to(made))) if isinstance(made, Made) else ()
     walk.emit(OptimizerStep, call.node, optimizer=ref, models=models)
+
+
+def models_given_to(optimizer: Made) -> Iterator[Ref]:
+    """Yield the models whose parameters an optimiser was made with."""
+    for given in (*optimizer.args[:2], optimizer.kwargs.get("params")):
+        if given is not None:
+            yield from _models_in(given)
 
 
 def _models_in(value: Abstract, depth: int = 0) -> Iterator[Ref]:

@@ -6,7 +6,7 @@ from ddpdoctor.events import Backward, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
-from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
+from ddpdoctor.reader.library.scaling import emit_step, is_scaler, models_given_to, scaler_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.texts import text
@@ -59,7 +59,8 @@ def is_optimizer(value: Abstract) -> bool:
         last = value.path.rpartition(".")[2].lower()
         if "scheduler" in value.path.lower() or last.endswith("lr"):
             return False
-        return value.path.startswith("torch.optim.") or "optim" in last or last in _OPTIMIZERS
+        named = value.path.startswith("torch.optim.") or "optim" in last or last in _OPTIMIZERS
+        return named or (last not in _NO_OPTIMIZERS and any(models_given_to(value)))  # whatever made it
     if isinstance(value, Object):
         return any(
             path.startswith("torch.optim.") and "lr_scheduler" not in path for path in value.cls.external_bases()
@@ -70,6 +71,7 @@ def is_optimizer(value: Abstract) -> bool:
     return False
 
 
+_NO_OPTIMIZERS = frozenset({"list", "tuple", "sum", "filter", "chain", "parameters", "named_parameters"})
 _OPTIMIZERS = frozenset(
     [
         "adam",
