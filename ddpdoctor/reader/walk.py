@@ -219,6 +219,23 @@ class Walk:
                 self.complete = False
                 raise OutOfBudget
 
+    @contextmanager
+    def aside(self, steps: int) -> Iterator[None]:
+        """Interpret something in a few steps, and leave no event of it; what takes more is left where it is."""
+        begun, complete, left = len(self.events), self.complete, self._steps - steps
+        path, dead, loops = self.path, self.dead, self.loops
+        self._steps = min(self._steps, steps)
+        try:
+            yield
+        except OutOfBudget:
+            self.complete = complete
+            if left < 0:
+                raise
+        finally:
+            self._steps += max(left, 0)
+            del self.events[begun:]
+            self.path, self.dead, self.loops = path, dead, loops
+
     # --- places and objects ------------------------------------------------------------------------------------
 
     def place(self, node: ast.AST) -> Place:

@@ -83,18 +83,21 @@ MOVES = frozenset({"cuda", "to", "device"})
 
 def _first_touch(walk: Walk, callee: "Function | Bound", call: Call) -> DeviceUsed | CudaTouched | None:
     """Interpret a function as a worker runs it, aside: nothing of it is left but its first step to CUDA."""
-    begun, path, dead, loops = len(walk.events), walk.path, walk.dead, walk.loops
-    walk.loops = ()
-    try:
-        with walk.inside(Within("worker", walk.place(call.node))):
+    path, happened = walk.path, list[Event]()
+    with walk.aside(MAX_STEPS), walk.inside(Within("worker", walk.place(call.node))):
+        begun = len(walk.events)
+        try:
+            walk.loops = ()
             result = walk.call_with(callee, Opaque("sample"), node=call.node)
             if isinstance(result, Generator):
                 run_body(walk, result.function, result.call, lambda _: NONE)
-    finally:
-        happened: list[Event] = walk.events[begun:]
-        del walk.events[begun:]
-        walk.path, walk.dead, walk.loops = path, dead, loops
+        finally:
+            happened = walk.events[begun:]
     return next((event for event in happened if _is_certain(event) and _added(event.when, path) is not None), None)
+
+
+MAX_STEPS = 1_000
+"""How far such a function is interpreted: what draws one sample is short."""
 
 
 def _is_certain(event: Event) -> TypeGuard[DeviceUsed | CudaTouched]:
