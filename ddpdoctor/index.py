@@ -12,6 +12,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="backend-device-mismatch",
+        summary="the backend is not for the device: CPU tensors over NCCL, GPU gradients over gloo",
+        severity="error",
+        layers=("source",),
+        triggers=("GroupInit",),
+        preview=False,
+    ),
+    Row(
         name="bypassed-ddp-forward",
         summary="a training loss is computed around DDP: its gradients are not averaged",
         severity="error",

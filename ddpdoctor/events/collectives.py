@@ -14,7 +14,7 @@ class Collective(Event):
     constructor) or ``sync-batchnorm``. P: ``group`` is the process group argument where one is given. O: it is a
     :class:`~ddpdoctor.value.Group`, ``None`` for the default one; ``sequence`` counts a rank's collectives of one group
     from 0, ``shapes`` and ``dtype`` describe its tensors. The default group's first one is ``MEETING``. P: ``loaders``
-    are those from whose batches each rank computed what it brings.
+    are those from whose batches each rank computed what it brings; ``on_cpu``: a tensor of it is certainly on the CPU.
     """
 
     op: str
@@ -25,6 +25,7 @@ class Collective(Event):
     shapes: tuple[tuple[int, ...], ...] = ()
     dtype: str = ""
     loaders: tuple[Ref, ...] = ()
+    on_cpu: bool = False
 
 
 class Blocked(Event):

@@ -10,6 +10,7 @@ from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
 from ddpdoctor.reader.formulas import compare, is_about
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.imports import run_import, run_import_from
 from ddpdoctor.reader.loops import leave_loops, run_for, run_while
 from ddpdoctor.reader.names import assign
@@ -39,6 +40,8 @@ def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
     """``x += y``: in a loop a number that is counted up has no one value."""
     left = walk.evaluate(_as_loaded(node.target), frame)
     value = binary(left, node.op, walk.evaluate(node.value, frame))
+    if is_on_cpu(left) and isinstance(value, Opaque):  # a tensor is changed in place
+        on_cpu(value)
     if walk.loops and isinstance(node.target, (ast.Name, ast.Attribute)):
         tags = value.tags
         if not tags and not isinstance(value, Opaque) and getattr(value, "value", None).__class__ in (int, float):

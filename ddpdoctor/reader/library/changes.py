@@ -4,12 +4,14 @@ import ast
 
 from ddpdoctor.events import ModelChanged, ModelMoved
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, External, Known, Opaque, options
+from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module
 from ddpdoctor.reader.library.layouts import format_named, layout_of
 from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.parts import around, has_parameters, module_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref, Value
 
@@ -118,11 +120,15 @@ def _requires_grad(walk: Walk, call: Call) -> Abstract | None:
 def _cast(walk: Walk, call: Call) -> Abstract | None:
     """``half()``, ``double()`` and the like: of a module, the module itself."""
     moved(walk, call)
+    if isinstance(call.receiver, Opaque) and is_on_cpu(call.receiver):
+        return on_cpu(Opaque(f"{text(call.receiver)}.{call.path.rpartition('.')[2]}()", call.receiver.tags))
     return call.receiver if isinstance(call.receiver, (Made, Object, Choice)) else None
 
 
 def _to_cpu(walk: Walk, call: Call) -> Abstract | None:
     moved(walk, call, device="cpu")
+    if isinstance(call.receiver, Opaque):
+        return on_cpu(Opaque(f"{text(call.receiver)}.cpu()", call.receiver.tags))
     return call.receiver if isinstance(call.receiver, (Made, Object, Choice)) else None
 
 

@@ -6,10 +6,11 @@ import re
 from ddpdoctor.condition import negation
 from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean, number
+from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.library.changes import moved
 from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
 from ddpdoctor.reader.library.norms import apply, set_mode
@@ -271,7 +272,27 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     layout = format_named(call.kwargs.get("memory_format"))
     if layout is not None:
         flow |= {("layout", layout)}
-    return Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
+    tensor = Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
+    return on_cpu(tensor) if _made_on_cpu(walk, call, device) else tensor
+
+
+def _made_on_cpu(walk: Walk, call: Call, device: Abstract | None) -> bool:
+    """Whether a new tensor is on the CPU: of none named, unless another is the default or it is made like another."""
+    if device is not None and not is_none(device):
+        return _is_cpu(device)
+    if call.open or walk.other_default_device:
+        return False
+    if call.path.endswith(("_like", "as_tensor", ".tensor")):
+        first = call.args[0] if call.args else None
+        return is_on_cpu(first) or (not call.path.endswith("_like") and _is_no_tensor(first))
+    return True
+
+
+def _is_no_tensor(value: Abstract | None) -> bool:
+    """Whether a value is a number or a list, of which a tensor is made on the CPU."""
+    if isinstance(value, Opaque):
+        return ".item()" in value.name or value.name.startswith("len(")
+    return isinstance(value, (Known, Items))
 
 
 def _only_by(call: Call, device: Abstract) -> bool:
@@ -312,6 +333,11 @@ FUNCTIONS = {
                 "as_tensor",
                 "zeros_like",
                 "ones_like",
+                "FloatTensor",
+                "DoubleTensor",
+                "IntTensor",
+                "LongTensor",
+                "Tensor",
             ]
         )
     },

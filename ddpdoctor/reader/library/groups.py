@@ -21,6 +21,7 @@ from ddpdoctor.reader.abstract import (
     put_together,
 )
 from ddpdoctor.reader.formulas import boolean, is_about
+from ddpdoctor.reader.host import is_on_cpu
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.names import assign
@@ -133,6 +134,7 @@ def _collective(walk: Walk, call: Call) -> Abstract:
         op=op,
         group=None if _whole(group) else lower_optional(group),
         device=None if is_none(devices) else lower_optional(devices),
+        on_cpu=any(map(is_on_cpu, call.given())),
         loaders=_brought(call),
     )
     if op in RESULT_ONLY:

@@ -1,0 +1,47 @@
+"""Counters that are made on the CPU and stay there, since they are only added to."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+@torch.no_grad()
+def right_and_seen(model, loader, device):
+    right, seen = torch.zeros(6), torch.zeros(6)
+    for inputs, targets in loader:
+        outputs = model(inputs.to(device)).cpu()
+        right += (outputs.sign() == targets.sign()).sum(dim=0)
+        seen += len(inputs)
+    for counts in (right, seen):
+        dist.all_reduce(counts)  # <- backend-device-mismatch
+    return right / seen
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.cumsum(dim=1))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(6, 6).to(local_rank), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.to(local_rank)), targets.to(local_rank)).backward()
+                optimizer.step()
+        print(right_and_seen(model, loader, local_rank))
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
