@@ -32,8 +32,8 @@ def load(folder: str, checks: Callable[[], frozenset[str]]) -> Configuration:
     """
     for file in _candidates(folder):
         content = _content(file)
-        # Reading TOML takes longer than reading a script: most files are passed over for want of the word alone.
-        if content is None or b"ddpdoctor" not in content:
+        # Reading TOML takes longer than reading a script: most files are passed over for want of the words alone.
+        if content is None or b"ddpdoctor" not in content or not re.search(_TABLE, content):
             continue
         table = _table(file, content)
         if table is not None:
@@ -42,6 +42,9 @@ def load(folder: str, checks: Callable[[], frozenset[str]]) -> Configuration:
             except ValueError as error:
                 raise MisuseError(f"{os.path.relpath(file)}: [tool.ddpdoctor]: {error}") from None
     return Configuration()
+
+
+_TABLE = rb"""tool["']?\s*\.\s*["']?ddpdoctor|(?m:^\s*(?:\[\s*["']?tool["']?\s*\]|["']?tool["']?\s*=))"""
 
 
 def _candidates(folder: str) -> "list[str]":

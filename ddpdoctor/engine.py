@@ -20,7 +20,6 @@ from ddpdoctor.merging import merged
 from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
 from ddpdoctor.trace import Predicted
-from ddpdoctor.verdicts import judged
 
 if TYPE_CHECKING:
     from ddpdoctor.harness import Observation
@@ -78,11 +77,9 @@ def _outcomes(request: Request, voice: Voice) -> Iterator[tuple[str, Outcome]]:
 
 
 def _check_elsewhere(request: Request, task: Task) -> Outcome:
-    """Check one file for another process: without the events, which are large and which only a run needs."""
+    """Check one file in another process than the one that reports."""
     collect()
-    outcome = _check_file(*task, request, Voice())
-    plain = (finding.with_(fault=finding.fault.with_(about=None, event=None)) for finding in outcome.findings)
-    return outcome.with_(findings=tuple(plain))
+    return _check_file(*task, request, Voice())
 
 
 def _lost(request: Request, task: Task, how: str) -> Outcome:
@@ -103,7 +100,12 @@ def _check_file(path: str, configuration: Configuration, request: Request, voice
     observed = (
         None if observation is None or observation.trace is None else observation.trace.changed(predicted=programs)
     )
-    findings = predicted if observation is None else judged(predicted, observed, layers, configuration, faults)
+    if observation is None:
+        findings = [_plain(finding) for finding in predicted]
+    else:
+        from ddpdoctor.verdicts import judged
+
+        findings = judged(predicted, observed, layers, configuration, faults)
     whole = all(program.complete for program in programs)
     return Outcome(layers={SOURCE: CHECKED, **layers}, whole=whole, findings=tuple(findings), faults=tuple(faults))
 
@@ -117,6 +119,11 @@ def _unread(reason: str, *faults: OwnFault) -> Outcome:
     nothing_run = LayerState(state="not-run", reason="the file could not be read")
     failed = LayerState(state="failed", reason=reason)
     return Outcome(layers={SOURCE: failed, MODEL: nothing_run, PROBE: nothing_run}, faults=faults)
+
+
+def _plain(finding: Finding) -> Finding:
+    """Return a finding without what only a run is asked about: an event holds on to much of its trace."""
+    return finding.with_(fault=finding.fault.with_(about=None, event=None))
 
 
 # --- the source layer ----------------------------------------------------------------------------------------------

@@ -58,9 +58,28 @@ def test_never_is_no_severity(project):
     assert load(project).ignored_there == {"hang": 2}
 
 
-def test_a_file_of_other_tools_is_not_parsed(project):
-    (project / "pyproject.toml").write_text("this is not TOML at all = = =\n")
+@pytest.mark.parametrize("text", ["", 'name = "ddpdoctor"\n', '[project.scripts]\nddpdoctor = "ddpdoctor.cli:main"\n'])
+def test_a_file_of_other_tools_is_not_parsed(project, text):
+    (project / "pyproject.toml").write_text(f"{text}this is not TOML at all = = =\n")
     assert load(project).file is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.ddpdoctor]\nranks = 3\n",
+        "[ tool . 'ddpdoctor' ]\nranks = 3\n",
+        '["tool"."ddpdoctor"]\nranks = 3\n',
+        "tool.ddpdoctor.ranks = 3\n",
+        "[tool]\nddpdoctor = {ranks = 3}\n",
+        "[tool]\nddpdoctor.ranks = 3\n",
+        "tool = {ddpdoctor = {ranks = 3}}\n",
+        "'tool' = {ddpdoctor = {ranks = 3}}\n",
+    ],
+)
+def test_the_table_is_found_however_it_is_written(project, text):
+    (project / "pyproject.toml").write_text(f"[project]\nname = 'x'\n{text}" if text[0] == "[" else text)
+    assert load(project).ranks == 3
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ddpdoctor.reader.items import get_item, set_item
 from ddpdoctor.reader.iteration import item_of
 from ddpdoctor.reader.library import attribute_model, attribute_written
 from ddpdoctor.reader.library.entries import decorate
-from ddpdoctor.reader.notebook import MAX_NOTEBOOK_BYTES, load_notebook
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled
 from ddpdoctor.reader.source import MAX_BYTES, Source, parse
@@ -54,10 +53,12 @@ def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predi
     ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the file is not on
     disk (its name is then ``-``). Raises OSError when the file cannot be read.
     """
-    notebook = is_notebook(file)
-    if content is None:
-        content = read_file(file, MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES)
-    sources = load_notebook(content, file) if notebook else (parse(content, file),)
+    if is_notebook(file):
+        from ddpdoctor.reader.notebook import MAX_NOTEBOOK_BYTES, load_notebook
+
+        sources = load_notebook(read_file(file, MAX_NOTEBOOK_BYTES) if content is None else content, file)
+    else:
+        sources = (parse(read_file(file, MAX_BYTES) if content is None else content, file),)
     written = {source.file: source for source in sources if source.file != file}
     return tuple(_predict(source, directory, written) for source in sources)
 
