@@ -252,6 +252,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="same-seed-augmentation",
+        summary="one seed on every rank: all draw the same random augmentation",
+        severity="note",
+        layers=("source",),
+        triggers=("Seeded",),
+        preview=False,
+    ),
+    Row(
         name="save-on-every-rank",
         summary="every rank writes the same file",
         severity="error",

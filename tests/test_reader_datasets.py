@@ -163,3 +163,20 @@ def test_what_forked_workers_run_comes_to_cuda(tmp_path, loader, touches):
 def test_the_workers_start_as_the_script_says(tmp_path):
     text = f"mp.set_start_method('spawn')\n{TOUCHING}loader = DataLoader(Moved(), num_workers=2)\n"
     assert not read(tmp_path, text).of(WorkerTouchesCuda)
+
+
+@pytest.mark.parametrize(
+    ("transform", "more", "random"),
+    [
+        ("T.RandomCrop(3)", "", True),
+        ("T.Compose([T.ToTensor(), T.ColorJitter(0.1)])", "", True),
+        ("T.v2.Compose([T.v2.RandomHorizontalFlip()])", "", True),
+        ("T.Compose([T.ToTensor(), T.CenterCrop(3)])", "", False),
+        ("T.RandomCrop(3)", ", generator=g", False),
+        ("T.RandomCrop(3)", ", worker_init_fn=f", False),
+    ],
+)
+def test_a_random_transform_in_a_data_set_is_known(tmp_path, transform, more, random):
+    text = f"from torchvision import datasets, transforms as T\ndata = datasets.MNIST('x', transform={transform})\n"
+    program = read(tmp_path, f"{text}loader = DataLoader(torch.utils.data.Subset(data, [1]){more})")
+    assert (only(program.of(LoaderBuilt)).augmented_by is not None) is random

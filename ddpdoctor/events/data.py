@@ -39,7 +39,8 @@ class LoaderBuilt(Event):
 
     P: ``distributed_samplers`` are the DistributedSamplers that it draws from, directly or through batch samplers and
     the script's own; ``sharded_by`` names what divides its data by rank (``the sampler``, ``the dataset`` …), or is
-    ``unknown`` when something that was not followed may. ``cut`` is where a rank's part was cut out of the data in a
+    ``unknown`` when something that was not followed may. ``augmented_by`` is a transform in its data set
+    that draws from torch's own generator. ``cut`` is where a rank's part was cut out of the data in a
     way that leaves some ranks with more samples than others. ``iterable``: its data set is a stream, which takes no
     sampler; ``split_by_worker``: that looks at the worker that it runs in.
     """
@@ -54,6 +55,7 @@ class LoaderBuilt(Event):
     persistent_workers: Value | None = None
     distributed_samplers: tuple[Ref, ...] = ()
     sharded_by: str | None = None
+    augmented_by: Ref | None = None
     cut: Place | None = None
     iterable: bool = False
     split_by_worker: bool = False

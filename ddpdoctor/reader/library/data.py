@@ -6,7 +6,13 @@ from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, Samp
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.cuts import uneven_cut
-from ddpdoctor.reader.library.datasets import copy_to_workers, goes_its_own_way, is_stream, looks_at_worker
+from ddpdoctor.reader.library.datasets import (
+    copy_to_workers,
+    goes_its_own_way,
+    is_stream,
+    looks_at_worker,
+    random_transform,
+)
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
 from ddpdoctor.reader.library.workers import look_into_workers
 from ddpdoctor.reader.lowering import lower, lower_optional
@@ -37,6 +43,7 @@ def _loader(walk: Walk, call: Call) -> Abstract:
             dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))
         ),
         sharded_by=_sharded_by(walk, call, given),
+        augmented_by=_augmented_by(call, dataset),
         cut=_cut(walk, given),
         iterable=dataset is not None and is_stream(dataset),
         split_by_worker=dataset is not None and looks_at_worker(walk, dataset),
@@ -46,6 +53,13 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         if not is_none(call.kwargs.get("persistent_workers")):
             copy_to_workers(walk, dataset, made.ref)
     return made
+
+
+def _augmented_by(call: Call, dataset: Abstract | None) -> Ref | None:
+    """Return a random transform whose generator is seeded as the process's is: by no function or generator given."""
+    if dataset is None or not all(is_none(call.kwargs.get(name)) for name in ("generator", "worker_init_fn")):
+        return None
+    return random_transform(dataset)
 
 
 def _cut(walk: Walk, given: "dict[str, Abstract | None]") -> Place | None:

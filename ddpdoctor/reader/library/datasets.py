@@ -39,6 +39,30 @@ def parts(value: Abstract, depth: int = 0) -> Iterator["Made | Object"]:
 MAX_ITEMS = 16
 
 
+def random_transform(dataset: Abstract) -> Ref | None:
+    """Return a transform of torchvision's in a data set that changes each sample at random."""
+    for part in parts(dataset):
+        if isinstance(part, Made) and part.path.startswith("torchvision.transforms."):
+            last = part.path.rpartition(".")[2]
+            if last.startswith("Random") or last in RANDOM_TRANSFORMS:
+                return part.ref
+    return None
+
+
+RANDOM_TRANSFORMS = frozenset(
+    {
+        "AugMix",
+        "AutoAugment",
+        "ColorJitter",
+        "ElasticTransform",
+        "RandAugment",
+        "ScaleJitter",
+        "TrivialAugmentWide",
+    }
+)
+"""Those that are not called Random."""
+
+
 def is_stream(dataset: Abstract) -> bool:
     """Whether a data set is an iterable one: it has no indices that a sampler could deal out."""
     return any(_is_stream(option) for _, option in options(dataset))
