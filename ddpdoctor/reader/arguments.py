@@ -6,11 +6,17 @@ from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, n
 from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Table
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
 
 
 def update_table(walk: Walk, table: Table, other: Abstract) -> None:
     """Put the items of another mapping into a table, as ``{**other}`` and ``update`` do."""
+    if isinstance(other, Settings):
+        other = other.table()
+    elif isinstance(other, Made) and other.path == NAMESPACE:
+        other = Table(other.attributes)
     if isinstance(other, Table):
         for key, cell in other.cells.items():
             for when, value in cell:
@@ -75,6 +81,9 @@ def _possibly(walk: Walk, cell: list[tuple[Condition, Abstract]]) -> Abstract:
             present = [(when - walk.path, option) for when, option in cell]
             return choice([*present, (rest - walk.path, Known(NOT_GIVEN))])
     return value
+
+
+NAMESPACE = "argparse.Namespace"
 
 
 class NotGiven:

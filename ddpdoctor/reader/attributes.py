@@ -11,6 +11,7 @@ from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Super
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import Content, loads_in
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -129,6 +130,14 @@ def _of_content(walk: Walk, value: Content, name: str, node: ast.AST) -> Abstrac
 OF_MODELS = frozenset({"eval", "train", "parameters", "named_parameters", "modules", "state_dict", "load_state_dict"})
 
 
+def _of_settings(walk: Walk, value: Settings, name: str, node: ast.AST) -> Abstract:
+    cell = value.attributes.get(name) or value.attributes.get(("item", repr(name)))
+    if cell is not None:
+        return read(cell, walk.path)
+    found = value.item(name, f"{value.name}.{name}")
+    return found if found is not None else _unset(value, name)
+
+
 def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
     """Read the attribute of every option that can have it: ``None`` and other constants cannot."""
     found = []
@@ -185,6 +194,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Super: _of_super,  # type: ignore[dict-item]
     Made: _of_made,  # type: ignore[dict-item]
     Opaque: _of_opaque,  # type: ignore[dict-item]
+    Settings: _of_settings,  # type: ignore[dict-item]
     Content: _of_content,  # type: ignore[dict-item]
     Choice: _of_choice,  # type: ignore[dict-item]
     External: _of_external,  # type: ignore[dict-item]

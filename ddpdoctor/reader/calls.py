@@ -21,6 +21,7 @@ from ddpdoctor.reader.library import called_model, function_model, method_model,
 from ddpdoctor.reader.library.kinds import is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -123,7 +124,18 @@ def base_called(walk: Walk, made: Object, call: Call) -> None:
             if isinstance(inner, Made):
                 made.inner = inner
                 made.tags |= inner.tags
+            elif isinstance(inner, Table):
+                _fill(made, inner, call)
             return
+
+
+def _fill(made: Object, table: Table, call: Call) -> None:
+    """Give a dictionary of the project's own its items, which it often has as attributes too."""
+    if call.args and isinstance(call.args[0], Settings):
+        made.inner = call.args[0]
+        return
+    for key, cell in table.cells.items():
+        made.attributes.setdefault(key, list(cell))
 
 
 def _object(walk: Walk, callee: Object, call: Call) -> Abstract:

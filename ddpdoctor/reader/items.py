@@ -24,10 +24,11 @@ from ddpdoctor.reader.cuts import marks_of_item
 from ddpdoctor.reader.environment import read_variable, write_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
-from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
+from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import Content, may_be_changed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -66,6 +67,9 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         cell = holder.attributes.get(name) if isinstance(name, str) else None
         if cell is not None:
             return read(cell, walk.path)
+    configured = _of_configuration(walk, holder, key, node)
+    if configured is not None:
+        return configured
     if isinstance(holder, (Made, Opaque, Object)):
         cell = holder.attributes.get(("item", text(key))) if isinstance(key, Known) else None
         if cell is not None:
@@ -74,9 +78,15 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         return get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
-    if isinstance(holder, Known) and isinstance(key, Known):
-        return _of_known(holder.value, key.value)
-    return _unknown_item(holder, key)
+    return _of_known(holder, key) or _unknown_item(holder, key)
+
+
+def _of_configuration(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract | None:
+    """Return an item of an object that has its items as attributes, or of a dictionary around a configuration."""
+    if isinstance(holder, Made) and holder.path == NAMESPACE and isinstance(known(key), str):
+        return walk.get(holder, str(known(key)), node)
+    inner = holder.inner if isinstance(holder, Object) else None
+    return get_item(walk, inner, key, node) if isinstance(inner, Settings) else None
 
 
 def _of_module_dict(holder: External, key: Abstract) -> Abstract:
@@ -95,6 +105,11 @@ def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
     label = f"{text(holder)}[{text(key)}]"
     if isinstance(holder, Content) and isinstance(name, str):
         return holder.item(name, label, tags)
+    if isinstance(holder, Settings):
+        cell = holder.attributes.get(name) if isinstance(name, str) else None
+        found = cell[-1][1] if cell else holder.item(known(by_default(key)), label)
+        if found is not None:
+            return found
     return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
 
 
@@ -178,9 +193,11 @@ MAX_REGISTERED = 6
 """So many functions or classes that one name chooses from are followed, each under its condition."""
 
 
-def _of_known(value: object, key: object) -> Abstract:
-    item = computed(lambda: value[key])  # type: ignore[index]
-    return Opaque(f"{value!r}[{key!r}]") if item is NO_RESULT else Known(item)
+def _of_known(holder: Abstract, key: Abstract) -> Abstract | None:
+    if not isinstance(holder, Known) or not isinstance(key, Known):
+        return None
+    item = computed(lambda: holder.value[key.value])  # type: ignore[index]
+    return Opaque(f"{holder.value!r}[{key.value!r}]") if item is NO_RESULT else Known(item)
 
 
 def _over(walk: Walk, value: Choice, function: Callable[[Abstract], Abstract]) -> Abstract:

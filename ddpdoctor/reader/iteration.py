@@ -24,17 +24,18 @@ def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
     return [tag for tag in tags if isinstance(tag, tuple) and tag[0] == name]
 
 
-def rounds_of(value: Abstract) -> Value | None:
-    """Return how many rounds a loop over a value has, where it says so."""
-    if isinstance(value, Made):
+def rounds_of(value: Abstract, depth: int = 5) -> Value | None:
+    """Return how many rounds a loop over a value has, where it says so; ``zip`` in ``zip`` so deep and no deeper."""
+    if isinstance(value, Made) and depth:
         if value.path == "builtins.range" and value.args:
             return lower(value.args[0] if len(value.args) == 1 else value.args[1])
         if value.path == "itertools.islice" and len(value.args) > 1:
             return lower(value.args[1] if len(value.args) == 2 else value.args[2])
         if value.path == "builtins.zip":
-            return next((rounds for rounds in map(rounds_of, value.args) if rounds is not None), None)
+            counts = (rounds_of(arg, depth - 1) for arg in value.args)
+            return next((rounds for rounds in counts if rounds is not None), None)
         if value.args and value.path in PASSING:
-            return rounds_of(value.args[0])
+            return rounds_of(value.args[0], depth - 1)
     return None
 
 

@@ -167,6 +167,7 @@ class Project:
     def __init__(self, script: str, directory: str, written: Mapping[str, Source] = MappingProxyType({})) -> None:
         self.script = script
         self.written = written
+        self.directory = directory
         self.roots = import_roots(script, directory)
         if written:  # into a folder that is not there yet, perhaps
             self.roots = tuple(dict.fromkeys((os.path.dirname(script), *self.roots)))

@@ -20,6 +20,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.library.configuration import option
+from ddpdoctor.reader.library.configurations import hydra_main
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -42,6 +43,8 @@ def decorated(walk: Walk, decorator: Abstract, value: Abstract, node: ast.expr, 
     elif isinstance(decorator, Made) and path in ("click.option", "click.argument") and isinstance(value, Function):
         name, given = _click_option(decorator)
         value.options[name] = given
+    elif isinstance(decorator, Made) and path == "hydra.main" and isinstance(value, Function):
+        hydra_main(walk, decorator, value)
     elif path == GROUP:
         return walk.make(Call((value,), {}, node, frame), NO_TAGS, GROUP)
     return value

@@ -129,11 +129,6 @@ def _attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
     return unknown
 
 
-def _loaded(walk: Walk, call: Call) -> Abstract:
-    """Return the content of a configuration file: the user's to give."""
-    return Opaque(call.path.rpartition(".")[0] or "configuration", frozenset({"configuration"}), origin="configuration")
-
-
 def _vars(walk: Walk, call: Call) -> Abstract | None:
     value = call.args[0] if call.args else None
     if isinstance(value, Made) and value.path == NAMESPACE:
@@ -145,13 +140,6 @@ FUNCTIONS = {
     PARSER: _parser,
     NAMESPACE: _namespace,
     "types.SimpleNamespace": _namespace,
-    "yaml.safe_load": _loaded,
-    "yaml.load": _loaded,
-    "json.load": _loaded,
-    "json.loads": _loaded,
-    "omegaconf.OmegaConf.load": _loaded,
-    "omegaconf.OmegaConf.create": _loaded,
-    "toml.load": _loaded,
     "builtins.vars": _vars,
 }
 METHODS = {

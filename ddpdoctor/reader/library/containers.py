@@ -26,6 +26,7 @@ from ddpdoctor.reader.library.changes import layer_put
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import is_state, may_be_changed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
@@ -117,6 +118,8 @@ def _pop(walk: Walk, call: Call) -> Abstract | None:
 def _view(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, (Table, Made, Object, Opaque, Attribute)):
         return None
+    if isinstance(call.receiver, Settings):
+        call = call._replace(receiver=call.receiver.table())
     if isinstance(call.receiver, Table):
         return walk.make(call._replace(args=(call.receiver,)), call.receiver.tags)
     return None

@@ -1,0 +1,140 @@
+"""Configurations that files hold: values that the user gives, and what the project's own files say of them."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from ddpdoctor.condition import ALWAYS
+from ddpdoctor.reader.abstract import Abstract, Cells, Items, Known, Opaque, Table
+from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
+
+CONFIGURATION = frozenset({"configuration"})
+
+
+class Settings(Opaque):
+    """A configuration, or a part of one: ``contents`` are what the files that it can come from hold there.
+
+    Where they all say the same, that is the default; what a user's own file says is not known. ``certain`` when an
+    option names the one file by default.
+    """
+
+    __slots__ = ("certain", "contents")
+
+    def __init__(self, name: str, contents: tuple[Any, ...], *, certain: bool) -> None:
+        super().__init__(name, CONFIGURATION, origin="configuration")
+        self.contents = contents
+        self.certain = certain
+
+    def keys(self) -> list[str]:
+        """Return the keys that all of the files have here."""
+        first, *others = [one if isinstance(one, dict) else {} for one in self.contents] or [{}]
+        return [key for key in first if isinstance(key, str) and all(key in other for other in others)]
+
+    def item(self, key: object, name: str) -> Opaque | None:
+        """Return an item, ``None`` where none of the files has it."""
+        values = [one[key] for one in self.contents if isinstance(one, dict) and key in one]
+        if not values:
+            return None
+        if all(isinstance(value, dict) for value in values):
+            return Settings(name, tuple(values), certain=self.certain)
+        first = values[0]
+        agreed = all(type(value) is type(first) and value == first for value in values)
+        default = _plain(first) if agreed else None
+        return Opaque(name, CONFIGURATION, origin="configuration", default=default)
+
+    def table(self) -> Table:
+        """Return it as a dictionary; it can hold more where it is not certain which file it is."""
+        cells: Cells = {}
+        for key in self.keys():
+            value = self.attributes.get(key, [(ALWAYS, self.item(key, f"{self.name}[{key!r}]"))])[-1][1]
+            if value is not None:
+                cells[key] = [(ALWAYS, value)]
+        return Table(cells, more=not self.certain)
+
+
+def _plain(value: object) -> Abstract | None:
+    if isinstance(value, list):
+        return Items([Known(item) for item in value]) if not any(isinstance(x, (dict, list)) for x in value) else None
+    return None if value is UNKNOWN else Known(value)
+
+
+MAX_FILES = 40
+MAX_BYTES = 100_000
+FOLDERS = ("conf", "cfg", "option", "opt", "exp", "hparam", "param", "yaml", "json", "setting")
+"""How the names of folders begin that hold configurations."""
+ENDINGS = {"json": (".json",), "yaml": (".yaml", ".yml")}
+
+
+def settings_of(project: Project, path: object, kind: str, name: str) -> Settings:
+    """Return the configuration in a file: that of a path, or, where it is not known, in any of the project's."""
+    if isinstance(path, str) and path:
+        for root in (project.directory, *project.roots):
+            content = read_file(os.path.join(root, path))
+            if isinstance(content, dict):
+                return Settings(name, (content,), certain=True)
+    found = (read_file(file) for file in _files(os.path.dirname(project.script), kind))
+    return Settings(name, tuple(one for one in found if isinstance(one, dict)), certain=False)
+
+
+def _files(folder: str, kind: str) -> Iterator[str]:
+    """Yield the configuration files beside a script, and in folders beside it that are named for them."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    inside = [os.path.join(folder, name) for name in names if name.lower().startswith(FOLDERS)]
+    listed = [os.path.join(folder, name) for name in names]
+    for one in filter(os.path.isdir, inside):
+        listed += [os.path.join(one, name) for name in sorted(os.listdir(one))]
+    yield from [file for file in listed if file.endswith(ENDINGS[kind])][:MAX_FILES]
+
+
+def read_file(file: str) -> Any:
+    """Return the content of a JSON or YAML file, ``None`` where it cannot be read."""
+    try:
+        if os.path.getsize(file) > MAX_BYTES:
+            return None
+        with open(file, encoding="utf-8") as stream:
+            text = stream.read()
+        if file.endswith(ENDINGS["json"]):
+            import json  # only here: few scripts need it
+
+            return json.loads(text)
+        return load_yaml(text)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def composed(folder: str, name: str) -> Any:
+    """Return a configuration as hydra composes it: the files of its ``defaults`` list, and itself on top."""
+    content = read_file(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml"))
+    if not isinstance(content, dict):
+        return content
+    whole: dict[Any, Any] = {}
+    for entry in content.get("defaults") or ():
+        pairs = entry.items() if isinstance(entry, dict) else [("", entry)] if isinstance(entry, str) else []
+        for group, chosen in pairs:
+            if isinstance(group, str) and isinstance(chosen, str) and "@" not in f"{group}{chosen}":
+                _take(whole, folder, group.removeprefix("override ").removeprefix("optional "), chosen)
+    _merge(whole, {key: value for key, value in content.items() if key != "defaults"})
+    return whole
+
+
+def _take(whole: dict[Any, Any], folder: str, group: str, chosen: str) -> None:
+    if chosen == "_self_":
+        return
+    path = [part for part in f"{group}/{chosen}".split("/") if part]
+    part = read_file(os.path.join(folder, *path) + ".yaml")
+    if isinstance(part, dict):
+        for key in reversed(path[:-1]):
+            part = {key: part}
+        _merge(whole, part)
+
+
+def _merge(whole: dict[Any, Any], part: dict[Any, Any]) -> None:
+    for key, value in part.items():
+        if isinstance(value, dict) and isinstance(whole.get(key), dict):
+            _merge(whole[key], value)
+        else:
+            whole[key] = value

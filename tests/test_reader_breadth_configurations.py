@@ -1,0 +1,147 @@
+"""What the reader knows of configurations: files beside the script, hydra, OmegaConf, and what they say by default."""
+
+import pytest
+from reading import only, read
+
+from ddpdoctor.events import GroupInit, LoaderBuilt, ModelWrapped
+from ddpdoctor.facts import default_of
+from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
+from ddpdoctor.value import Symbol, truth
+
+YAML = """
+# of the run
+dist:
+  backend: nccl   # with GPUs
+loader: {batch_size: 4, shuffle: true}
+steps: [1, 2.5, -3e2]
+"""
+JSON = '{"dist": {"backend": "nccl"}, "loader": {"batch_size": 4, "shuffle": true}}'
+
+WAYS = {
+    "json of an open file": ("config.json", "import json\nwith open('config.json') as f:\n    cfg = json.load(f)\n"),
+    "json of a text": ("config.json", "import json\ncfg = json.loads(open('config.json').read())\n"),
+    "json in a folder": ("configs/a.json", "import json, sys\ncfg = json.load(open(sys.argv[1]))\n"),
+    "yaml": ("config.yaml", "import yaml\ncfg = yaml.safe_load(open('config.yaml'))\n"),
+    "yaml by an option": (
+        "opt/a.yml",
+        "import yaml, argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('-c', default='opt/a.yml')\n"
+        "args = parser.parse_args()\nwith open(args.c) as f:\n    cfg = yaml.load(f, Loader=yaml.FullLoader)\n",
+    ),
+    "OmegaConf": ("c.yaml", "from omegaconf import OmegaConf\ncfg = OmegaConf.load('c.yaml')\n"),
+    "a dictionary of the project's": (
+        "config.json",
+        "import json\nclass Attr(dict):\n    def __init__(self, *a):\n        super().__init__(*a)\n"
+        "        self.__dict__ = self\ncfg = Attr(json.load(open('config.json')))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_beside_the_script_says_what_is_so_by_default(tmp_path, way):
+    name, loading = WAYS[way]
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(JSON if name.endswith("json") else YAML)
+    program = read(
+        tmp_path,
+        loading + "dist.init_process_group(cfg['dist']['backend'])\nDataLoader([1], **cfg['loader'])\n",
+    )
+    backend, shuffle = only(program.of(GroupInit)).backend, only(program.of(LoaderBuilt)).shuffle
+    assert isinstance(backend, Symbol)
+    assert (backend.origin, default_of(backend)) == ("configuration", "nccl")
+    assert default_of(shuffle) is True
+
+
+def test_files_that_do_not_agree_say_nothing(tmp_path):
+    (tmp_path / "a.json").write_text('{"backend": "nccl", "n": 1}')
+    (tmp_path / "b.json").write_text('{"backend": "gloo", "n": 1}')
+    program = read(tmp_path, "import json, sys\ndist.init_process_group(json.load(open(sys.argv[1]))['backend'])\n")
+    assert default_of(only(program.of(GroupInit)).backend) is None
+
+
+def test_hydra_gives_main_what_its_files_say_together(tmp_path):
+    (tmp_path / "conf" / "data").mkdir(parents=True)
+    (tmp_path / "conf" / "config.yaml").write_text("defaults:\n  - data: big\n  - _self_\nbackend: nccl\n")
+    (tmp_path / "conf" / "data" / "big.yaml").write_text("shuffle: true\nfolder: ${oc.env:HOME}\n")
+    program = read(
+        tmp_path,
+        """
+        import hydra
+        @hydra.main(version_base=None, config_path="conf", config_name="config")
+        def main(cfg):
+            dist.init_process_group(cfg.backend)
+            DataLoader([1], shuffle=cfg.data.shuffle)
+        main()
+        """,
+    )
+    assert default_of(only(program.of(GroupInit)).backend) == "nccl"
+    assert default_of(only(program.of(LoaderBuilt)).shuffle) is True
+
+
+def test_instantiate_makes_what_a_target_names(tmp_path):
+    (tmp_path / "config.yaml").write_text("trainer:\n  _target_: engine.Trainer\n  backend: nccl\n")
+    program = read(
+        tmp_path,
+        """
+        from omegaconf import OmegaConf
+        from hydra.utils import instantiate
+        trainer = instantiate(OmegaConf.load("config.yaml").trainer, model=nn.Linear(1, 1))
+        trainer.start()
+        """,
+        engine="""
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        class Trainer:
+            def __init__(self, backend, model):
+                self.backend, self.model = backend, model
+            def start(self):
+                dist.init_process_group(self.backend)
+                DistributedDataParallel(self.model)
+        """,
+    )
+    assert default_of(only(program.of(GroupInit)).backend) == "nccl"
+    assert program.of(ModelWrapped)
+
+
+def test_a_configuration_in_the_code_is_what_it_says(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        from easydict import EasyDict
+        cfg = EasyDict({"data": {"shuffle": True}})
+        cfg.data.size = 3
+        DataLoader([1], cfg.data.size, **cfg.data)
+        """,
+    )
+    assert truth(only(program.of(LoaderBuilt)).shuffle) is True
+
+
+def test_yaml_is_read_as_far_as_it_is_plain():
+    text = """
+a: 1
+b:
+  - x: [1, 'two', {k: v}]
+    y: off
+  - "z"
+c: |
+  some text: more
+d: *anchor
+e:
+- 1e-3
+f: "# no comment"
+g: null
+"""
+    assert load_yaml(text) == {
+        "a": 1,
+        "b": [{"x": [1, "two", {"k": "v"}], "y": False}, "z"],
+        "c": UNKNOWN,
+        "d": UNKNOWN,
+        "e": [0.001],
+        "f": "# no comment",
+        "g": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["a: 1\n  b: 2\n", "- 1\na: 2\n", "just text\nmore\n"])
+def test_what_is_no_yaml_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        load_yaml(text)
