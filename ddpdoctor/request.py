@@ -28,6 +28,8 @@ def build(
         raise MisuseError(f"the arguments after -- need exactly one script, but {chosen.only_read}")
     if options["jobs"] is not None and options["jobs"] < 1:
         raise MisuseError(f"--jobs must be a whole number from 1, not {options['jobs']}")
+    if options["baseline"] == "":
+        raise MisuseError("--baseline needs the name of a file")
     if options["write_baseline"] and options["baseline"] is None:
         raise MisuseError("--write-baseline needs --baseline FILE, which says where to")
     projects = _projects(chosen, directory, options)

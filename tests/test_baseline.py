@@ -151,6 +151,12 @@ def test_what_is_no_baseline_is_wrong_usage(check, project, content, line):
     assert (result.status, result.out, result.err) == (2, "", f"ddpdoctor: --baseline: {line}\n")
 
 
+def test_a_baseline_without_a_name_is_wrong_usage(ran, project):
+    (project / "train.py").write_text("")
+    result = ran("check", "train.py", "--baseline", "")
+    assert (result.status, result.err) == (2, "ddpdoctor: --baseline needs the name of a file\n")
+
+
 def test_writing_needs_to_know_where_to(ran, project):
     (project / "train.py").write_text("")
     result = ran("check", "train.py", "--write-baseline")
