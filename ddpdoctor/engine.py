@@ -49,6 +49,7 @@ def check(request: Request, voice: Voice) -> Report:
     Raises RegistryError when the checks are not there.
     """
     registry.rows()
+    reader.forget()
     outcomes = dict(_outcomes(request, voice))
     faults = (fault for outcome in outcomes.values() for fault in outcome.faults)
     return Report(

@@ -8,6 +8,7 @@ from ddpdoctor.events import Unparsed
 from ddpdoctor.reader.attributes import get_attribute, set_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
+from ddpdoctor.reader.concern import forget as forget
 from ddpdoctor.reader.concern import may_concern
 from ddpdoctor.reader.epochs import iterator
 from ddpdoctor.reader.expressions import EXPRESSIONS

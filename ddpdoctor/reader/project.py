@@ -3,6 +3,7 @@
 import ast
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from ddpdoctor.reader.abstract import Cells, Known
@@ -137,6 +138,10 @@ class Module:
 MAX_PEEK = 400_000
 
 
+def _is_project(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "pyproject.toml")) or os.path.isfile(os.path.join(folder, "setup.py"))
+
+
 def import_roots(script: str, directory: str) -> tuple[str, ...]:
     """Return the folders that the project's modules are looked for in, nearest first.
 
@@ -154,11 +159,17 @@ def import_roots(script: str, directory: str) -> tuple[str, ...]:
     roots.append(directory)
     folder = os.path.dirname(script)
     for _ in range(8):
-        if os.path.isfile(os.path.join(folder, "pyproject.toml")) or os.path.isfile(os.path.join(folder, "setup.py")):
+        if _is_project(folder):
             roots += [folder, os.path.join(folder, "src")]
             break
         folder = os.path.dirname(folder)
     return tuple(dict.fromkeys(root for root in roots if os.path.isdir(root)))
+
+
+@lru_cache(maxsize=2_000)
+def _listed(folder: str, _changed: int) -> frozenset[str]:
+    """Return what is in a folder, looked for once until it has changed."""
+    return frozenset(os.listdir(folder))
 
 
 class Project:
@@ -171,6 +182,7 @@ class Project:
         self.roots = import_roots(script, directory)
         if written:  # into a folder that is not there yet, perhaps
             self.roots = tuple(dict.fromkeys((os.path.dirname(script), *self.roots)))
+        self.common_roots = (directory, *(root for root in self.roots if _is_project(root)))
         self.modules: dict[str, Module | None] = {}
         self._by_file: dict[str, Module] = {}
         self._listings: dict[str, frozenset[str]] = {}
@@ -227,10 +239,15 @@ class Project:
             self._by_file[file] = module
         return self._by_file[file]
 
+    def may_hold(self, package: Module, name: str) -> bool:
+        """Whether a package can have a module of a name: there is a file or folder of that name in its folder."""
+        entries = self._entries(package.file if package.is_namespace else os.path.dirname(package.file))
+        return name in entries or f"{name}.py" in entries
+
     def _entries(self, folder: str) -> frozenset[str]:
         if folder not in self._listings:
             try:
-                self._listings[folder] = frozenset(os.listdir(folder))
+                self._listings[folder] = _listed(folder, os.stat(folder).st_mtime_ns)
             except OSError:
                 self._listings[folder] = frozenset()
             if self.written:

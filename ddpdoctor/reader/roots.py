@@ -25,7 +25,7 @@ def run_uncalled(walk: Walk) -> bool:
         return True
     module = walk.project.main
     tree = module.source.tree if module.source else None
-    if tree is None:
+    if module.source is None or tree is None:
         return True
     mentioned = _mentioned(tree)
     before = len(walk.events)
@@ -35,7 +35,7 @@ def run_uncalled(walk: Walk) -> bool:
         entry = module.cells[name][-1][1] if name in module.cells and name not in mentioned else None
         if isinstance(entry, Function) and entry.module is module:
             _run_root(walk, entry, frame, mentioned)
-    if any(isinstance(event, REACHED) for event in walk.events):
+    if any(isinstance(event, REACHED) for event in walk.events) or not speaks_of_ranks(module.source.text):
         walk.frames.pop()
         return True
     for held, cell in list(module.cells.items()):
@@ -58,6 +58,15 @@ def _installed_commands(project: Project) -> Iterator[str]:
 
 MAX_SETUP = 100_000
 """How much of a project's description is read, in characters."""
+
+
+RANKS = re.compile(r"dist|parallel|rank|world|process|spawn|gather|reduce|barrier|broadcast|master|sync|cuda", re.I)
+"""One of these stands in code that could do harm in several processes where no caller tells what it is for."""
+
+
+def speaks_of_ranks(text: str) -> bool:
+    """Whether a module by itself can have to do with several processes; else it does what its callers are for."""
+    return RANKS.search(text) is not None
 
 
 def _mentioned(tree: ast.Module) -> frozenset[str]:

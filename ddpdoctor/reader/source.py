@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import warnings
+from functools import lru_cache
 
 from ddpdoctor.content import decode, lines_of, read_file
 from ddpdoctor.place import Place
@@ -48,8 +49,12 @@ def load(file: str) -> Source:
     return parse(read_file(file, MAX_BYTES), file)
 
 
+@lru_cache(maxsize=256)
 def parse(content: bytes, file: str) -> Source:
-    """Parse a file's content, decoded as Python decodes it (a BOM, a coding line, else UTF-8)."""
+    """Parse a file's content, decoded as Python decodes it (a BOM, a coding line, else UTF-8).
+
+    It is parsed once for all the programs that it is part of: nobody may change a tree.
+    """
     if len(content) > MAX_BYTES:
         return unread(content, file, MAX_BYTES)
     if b"\0" in content:
