@@ -85,6 +85,37 @@ def test_a_format_takes_only_what_it_names(tmp_path):
     assert reported(tmp_path, text.replace("{name}", "{own:.3f}")) == [(True, False)]
 
 
+LIGHTNING = """
+import lightning as L, torchmetrics
+class M(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.f1 = nn.Linear(1, 1), torchmetrics.F1Score()
+    def forward(self, x): return self.net(x)
+    def training_step(self, batch, i): self.log('loss', self(batch).mean())
+    def validation_step(self, batch, i):
+        {log}
+L.Trainer(devices={devices}).fit(M(), loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "devices", "own"),
+    [
+        ("self.log('a', self(batch).mean())", 2, True),
+        ("self.log_dict({'a': self(batch).mean()})", 2, True),
+        ("self.log('a', self(batch).mean(), sync_dist=True)", 2, False),
+        ("self.log('a', self(batch).mean(), on_step=True, on_epoch=False)", 2, False),
+        ("self.log('a', self.all_gather(self(batch)).mean())", 2, False),
+        ("self.f1(self(batch), batch); self.log('a', self.f1)", 2, False),
+        ("self.log('a', self(batch).mean())", 1, False),
+    ],
+)
+def test_lightning_averages_over_the_ranks_when_it_is_told_to(tmp_path, log, devices, own):
+    program = read(tmp_path, LIGHTNING.format(log=log, devices=devices))
+    assert [event.how for event in program.of(Reported)] == (["epoch"] if own else [])
+
+
 def test_a_plateau_scheduler_is_told_a_ranks_own_number(tmp_path):
     text = "s = torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD(model.parameters(), 0.1)); s.step(total)"
     program = read(tmp_path, SETUP + text)

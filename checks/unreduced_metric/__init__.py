@@ -18,9 +18,13 @@ MAX_LABELS = 3
 
 def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
     """Find the evaluations of dealt-out data whose numbers are used with nothing between that reduces them."""
+    seen: set[Place] = set()
+    for event in trace.of(Reported):
+        if event.how == "epoch" and event.place not in seen:
+            seen.add(event.place)
+            yield _logged_by_lightning(event)
     if not is_distributed(trace):
         return
-    seen: set[Place] = set()
     for loader, built in evaluated(trace).items():
         steering = [event for event in _steered(trace, loader) if is_dealt_out_to(event, built)]
         told = [event for event in final(trace, loader) if loader in event.loaders and is_dealt_out_to(event, built)]
@@ -32,6 +36,15 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
             continue
         seen.add(uses[0].place)
         yield _fault(built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM)
+
+
+def _logged_by_lightning(event: Reported) -> Fault:
+    return Fault(
+        place=event.place,
+        message="Lightning logs the mean over rank 0's part of the evaluation data: sync_dist is not set",
+        event=event,
+        fix=Fix(description="log it with sync_dist=True, or log an object of torchmetrics"),
+    )
 
 
 def _steered(trace: Predicted, loader: Ref) -> Iterator[Event]:

@@ -5,6 +5,7 @@ import ast
 from ddpdoctor.events import FrameworkOwns, ModelHandedOver
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.library.hooks import run_evaluation
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.norms import unconverted_norms
 from ddpdoctor.reader.lowering import lower
@@ -91,9 +92,22 @@ def _fit(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(receiver, Made) or "rainer" not in receiver.path:
         return None
     model = call.argument("model", 0)
-    if model is not None and receiver.path in LIGHTNING_TRAINERS and _is_data_parallel(receiver):
-        _handed_over(walk, call, receiver, model, hidden=True)
+    if model is not None and receiver.path in LIGHTNING_TRAINERS:
+        if _is_data_parallel(receiver):
+            _handed_over(walk, call, receiver, model, hidden=True)
+        if _has_several_ranks(receiver):
+            run_evaluation(walk, call, receiver, model, "fit")
     return Opaque("fitted")
+
+
+def _evaluated(walk: Walk, call: Call) -> Abstract | None:
+    """``trainer.test(model)`` and ``trainer.validate(model)``."""
+    receiver, model = call.receiver, call.argument("model", 0)
+    if not isinstance(receiver, Made) or receiver.path not in LIGHTNING_TRAINERS:
+        return None
+    if model is not None and _has_several_ranks(receiver):
+        run_evaluation(walk, call, receiver, model, call.path.rpartition(".")[2])
+    return Opaque("metrics")
 
 
 def _handed_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hidden: bool = False) -> None:
@@ -132,6 +146,11 @@ def _is_data_parallel(trainer: Made) -> bool:
     converts = trainer.kwargs.get("sync_batchnorm")
     if trainer.open or not (converts is None or is_none(converts) or known(converts, True) is False):
         return False
+    return _has_several_ranks(trainer)
+
+
+def _has_several_ranks(trainer: Made) -> bool:
+    """Whether a trainer certainly starts several ranks."""
     counts = [_count(trainer.kwargs.get(name)) for name in _COUNTS]
     ways = [known(trainer.kwargs.get(name), "") for name in ("strategy", "accelerator", "distributed_backend")]
     if any(isinstance(way, str) and "ddp" in way for way in ways):
@@ -149,7 +168,13 @@ def _count(value: Abstract | None) -> int | None:
 
 FUNCTIONS = dict.fromkeys((name for name in DUTIES if not name.endswith(".")), _owner)
 PREFIXES = dict.fromkeys((name for name in DUTIES if name.endswith(".")), _owner)
-METHODS = {"prepare": _prepared, "setup": _prepared, "setup_dataloaders": _prepared, "fit": _fit}
+METHODS = {
+    "prepare": _prepared,
+    "setup": _prepared,
+    "setup_dataloaders": _prepared,
+    "fit": _fit,
+    **dict.fromkeys(["test", "validate"], _evaluated),
+}
 ATTRIBUTES = {
     "accelerate.Accelerator": _attribute,
     "accelerate.PartialState": _attribute,

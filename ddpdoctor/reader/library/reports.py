@@ -12,11 +12,13 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Table,
     Tags,
+    known,
     measures,
     options,
     pooled_in,
 )
 from ddpdoctor.reader.library.builtin import spelt_out
+from ddpdoctor.reader.library.hooks import is_lightning_module
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
@@ -52,11 +54,27 @@ def of_function(walk: Walk, call: Call) -> None:
 
 def of_method(walk: Walk, call: Call, name: str) -> None:
     """Record what a method of something outside the project reports."""
+    if call.receiver is not None and is_lightning_module(call.receiver):
+        _log_of_module(walk, call, name)
+        return
     how = BY_NAME.get(name)
     if name == "step" and any(_is_plateau(option) for _, option in options(call.receiver or Items(()))):
         how = "schedule"
     if how is not None and call.receiver is not None and not measures(call.receiver.tags):
         _report(walk, call, how)
+
+
+def _log_of_module(walk: Walk, call: Call, name: str) -> None:
+    """``self.log(name, value)``: Lightning averages over the ranks only with ``sync_dist=True``.
+
+    Objects of torchmetrics are put together anyway, and what is logged by the step alone is progress.
+    """
+    value = call.argument("value", 1) if name == "log" else call.argument("dictionary", 0)
+    synced = call.kwargs.get("sync_dist")
+    if value is None or name not in ("log", "log_dict") or call.open or known(call.kwargs.get("on_epoch")) is False:
+        return
+    if synced is None or known(synced) is False:
+        _report(walk, call._replace(args=(value,), kwargs={}), "epoch")
 
 
 def _is_plateau(value: Abstract) -> bool:

@@ -1,0 +1,49 @@
+"""What Lightning runs of a module in an evaluation, and what is logged there."""
+
+from ddpdoctor.events import Reported
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Opaque, known, options
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.objects import Bound, Function, Made, Object
+from ddpdoctor.reader.walk import Call, Walk
+
+EVALUATION = {
+    "fit": ("validation_step", "on_validation_epoch_end", "validation_epoch_end"),
+    "validate": ("validation_step", "on_validation_epoch_end", "validation_epoch_end"),
+    "test": ("test_step", "on_test_epoch_end", "test_epoch_end"),
+}
+"""The hooks that each of a trainer's methods runs on data that its sampler deals out to the ranks."""
+MAX_STEPS = 2_000
+
+
+def is_lightning_module(value: Abstract) -> bool:
+    """Whether a value is a module whose ``log`` is Lightning's."""
+    return isinstance(value, Object) and any(path.startswith("lightning.") for path in value.cls.external_bases())
+
+
+def run_evaluation(walk: Walk, call: Call, trainer: Made, model: Abstract, method: str) -> None:
+    """Run a module's evaluation hooks aside, as a trainer on several ranks does, and record what they log."""
+    if known(trainer.kwargs.get("use_distributed_sampler")) is False:
+        return
+    for _, option in options(model):
+        if not isinstance(option, Object) or not is_lightning_module(option):
+            continue
+        logged: list[Reported] = []
+        with walk.aside(MAX_STEPS):
+            begun = len(walk.events)
+            try:
+                for name in EVALUATION[method]:
+                    hook = class_attribute(walk, option.cls, name)
+                    if isinstance(hook, Function):
+                        walk.call_with(Bound(hook, option), *_arguments(hook, trainer), node=call.node)
+            finally:
+                logged = [event for event in walk.events[begun:] if isinstance(event, Reported)]
+        for event in logged:
+            if event.how == "epoch" and event.loaders:
+                walk.emit(Reported, call.node, place=event.place, how="epoch", by=event.by, loaders=event.loaders)
+
+
+def _arguments(hook: Function, trainer: Made) -> list[Abstract]:
+    """Return a batch (of the rank's own) and its number, or what a hook at an epoch's end gets."""
+    wanted = len(hook.node.args.posonlyargs) + len(hook.node.args.args) - 1
+    batch = Opaque("batch", NO_TAGS | {("measure", trainer.ref), "data"})
+    return [batch, *(Opaque("batch's number") for _ in range(wanted - 1))] if wanted > 0 else []
