@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.events import Backward, Forward, GradientsZeroed, ModelWrapped, OptimizerStep, SyncSwitched
-from ddpdoctor.finding import Fault, Fix, Label, Severity
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.place import Place
 from ddpdoctor.rounds import counts, happens_now_and_then
-from ddpdoctor.trace import Predicted
+from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 
 AVERAGING = ("torch.nn.parallel.DistributedDataParallel", "fairscale.nn.data_parallel.ShardedDataParallel")
@@ -84,11 +84,34 @@ def _zeroed_each_time(event: GradientsZeroed, backward: Backward, step: Optimize
     return event.process == backward.process and event.loops == backward.loops and event.when <= backward.when
 
 
+def several_were_reduced(fault: Fault, run: Observed) -> Verdict:
+    """Count the backwards that averaged gradients between two steps of a rank."""
+    step = fault.places[0].place
+    most: dict[int, int] = {}
+    reached = False
+    for rank in run.ranks:
+        averaged = 0
+        for event in run:
+            if event.rank != rank:
+                continue
+            if isinstance(event, Backward):
+                averaged += bool(event.reduced)
+            elif isinstance(event, OptimizerStep) and step.covers(event.place):
+                most[rank], averaged, reached = max(most.get(rank, 0), averaged), 0, True
+    if any(count > 1 for count in most.values()):
+        count = max(most.values())
+        return confirmed(f"{count} backwards averaged the gradients for one step", backwards_a_step=most)
+    if reached:
+        return not_reached("a step followed every backward of this run: nothing accumulated", backwards_a_step=most)
+    return not_reached("no step was taken at this line")
+
+
 CHECK = Check(
     name="accumulation-without-no-sync",
     summary="gradients accumulate over several backwards, and every one of them is all-reduced",
     severity=Severity.NOTE,
-    layers=("source",),
+    layers=("source", "probe"),
     triggers=(Backward,),
     predict=every_backward_is_reduced,
+    judge=several_were_reduced,
 )

@@ -18,7 +18,7 @@ def make_data(rows=384, columns=16):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--accumulate", type=int, default=2)
     args = parser.parse_args()
     local_rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(local_rank)

@@ -18,7 +18,7 @@ def make_data(rows=384, columns=12):
 
 @dataclass
 class Settings:
-    grad_accum: int = 1
+    grad_accum: int = 2
     clip: float = 1.0
 
 

@@ -25,7 +25,7 @@ def main():
         loader = DataLoader(data, batch_size=8, sampler=sampler)
         model = DDP(nn.Linear(24, 1).cuda(), device_ids=[local_rank])
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-        plain = nn.Linear(16, 1).cuda()
+        plain = nn.Linear(24, 1).cuda()
         single = torch.optim.SGD(plain.parameters(), lr=0.1)
         sampler.set_epoch(0)
         for i, (features, target) in enumerate(loader):

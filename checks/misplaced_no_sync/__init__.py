@@ -1,7 +1,7 @@
 """Steps that are taken with gradients that no rank has averaged, and ``no_sync()`` that puts nothing off."""
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import product, zip_longest
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import Atom, Formula, as_formula, literals
@@ -16,10 +16,10 @@ from ddpdoctor.events import (
     OptimizerStep,
     SyncSwitched,
 )
-from ddpdoctor.finding import Fault, Fix, Label, Severity
+from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.place import Place
 from ddpdoctor.rounds import Round, constants_in, counts, holds_in, names_in, rounds_in
-from ddpdoctor.trace import Predicted
+from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 
 MAX_FREE = 5
@@ -202,11 +202,46 @@ def _fault(trace: Predicted, wrap: ModelWrapped, backward: Backward, step: Optim
     )
 
 
+def steps_had_local_gradients(fault: Fault, run: Observed) -> Verdict:
+    """See whether the last backward before a step was averaged, or one in a block that holds backwards alone."""
+    passes = [each for rank in run.ranks for each in _passes(run, rank)]
+    if fault.severity is Severity.NOTE:
+        return _averaged_in_the_block(fault, [backward for backward, _ in passes])
+    here = [(last, step) for last, step in passes if step is not None and fault.places[0].place.covers(step.place)]
+    own = fault.places[-1].place
+    local = [(last, step) for last, step in here if last.reduced is False and own.covers(last.place)]
+    if local:
+        ranks = sorted({step.rank for _, step in local if step.rank is not None})
+        return confirmed("a step followed a backward that averaged nothing", backward=local[0][0].place, ranks=ranks)
+    if here:
+        return not_reached("every step of this run followed a backward that averaged the gradients", steps=len(here))
+    return not_reached("no step was taken at this line")
+
+
+def _passes(run: Observed, rank: int) -> Iterator[tuple[Backward, OptimizerStep | None]]:
+    """Yield the backwards of a rank, each with the step that follows before the next one."""
+    events = [event for event in run if event.rank == rank and isinstance(event, (Backward, OptimizerStep))]
+    for event, following in zip_longest(events, events[1:]):
+        if isinstance(event, Backward):
+            yield event, following if isinstance(following, OptimizerStep) else None
+
+
+def _averaged_in_the_block(fault: Fault, backwards: list[Backward]) -> Verdict:
+    here = [event for event in backwards if any(label.place.covers(event.place) for label in fault.places)]
+    averaged = [event for event in here if event.reduced]
+    if averaged:
+        return confirmed("a backward inside no_sync() averaged the gradients", backward=averaged[0].place)
+    if here:
+        return refuted("no backward inside no_sync() averaged anything", backward=here[0].place)
+    return not_reached("no backward was reached inside this block")
+
+
 CHECK = Check(
     name="misplaced-no-sync",
     summary="the optimiser steps after a backward that no_sync() kept from being averaged",
     severity=Severity.ERROR,
-    layers=("source",),
+    layers=("source", "probe"),
     triggers=(SyncSwitched,),
     predict=step_without_averaging,
+    judge=steps_had_local_gradients,
 )

@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
-def make_data(rows=320, columns=20):
+def make_data(rows=96, columns=20):
     generator = torch.Generator().manual_seed(6)
     features = torch.randn(rows, columns, generator=generator)
     return TensorDataset(features, features.sum(1, keepdim=True))

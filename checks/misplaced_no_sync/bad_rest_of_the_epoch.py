@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
-def make_data(rows=384, columns=16):
+def make_data(rows=40, columns=16):
     generator = torch.Generator().manual_seed(5)
     features = torch.randn(rows, columns, generator=generator)
     return TensorDataset(features, features.sum(1, keepdim=True))
