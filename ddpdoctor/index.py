@@ -100,6 +100,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="incomplete-rendezvous",
+        summary="a process group that is not told how to find the other ranks",
+        severity="error",
+        layers=("source", "probe"),
+        triggers=("GroupInit",),
+        preview=False,
+    ),
+    Row(
         name="late-visible-devices",
         summary="CUDA_VISIBLE_DEVICES is set after CUDA may have been initialised",
         severity="error",

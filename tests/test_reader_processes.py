@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import ProcessStarted
+from ddpdoctor.events import ANY_VARIABLE, EnvSet, GroupInit, ProcessStarted
 
 LOCAL = "def main():\n    def train(rank): pass\n    {start}\nmain()\n"
 
@@ -46,3 +46,14 @@ def test_a_process_is_started_as_its_context_or_the_program_says(tmp_path, start
 )
 def test_what_pickle_cannot_take_along(tmp_path, text, said):
     assert only(read(tmp_path, text).of(ProcessStarted)).unpicklable == said
+
+
+@pytest.mark.parametrize("write", ["os.environ.update(json.load(open('e')))", "for k, v in e(): os.environ[k] = v"])
+def test_a_variable_that_is_not_known_is_written_all_the_same(tmp_path, write):
+    assert only(read(tmp_path, f"import json\n{write}\n").of(EnvSet)).name == ANY_VARIABLE
+
+
+@pytest.mark.parametrize(("arguments", "missing"), [("'nccl'", True), ("'nccl', **json.load(open('e'))", False)])
+def test_an_argument_that_keywords_may_hold_is_not_missing(tmp_path, arguments, missing):
+    program = read(tmp_path, f"import json\ndist.init_process_group({arguments})\n")
+    assert (only(program.of(GroupInit)).group_rank is None) is missing

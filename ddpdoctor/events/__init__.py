@@ -38,6 +38,7 @@ from ddpdoctor.events.model import (
     SyncBatchNormConverted,
 )
 from ddpdoctor.events.processes import (
+    ANY_VARIABLE,
     CudaTouched,
     DeviceSelected,
     DeviceUsed,
@@ -56,6 +57,7 @@ from ddpdoctor.events.tracking import TrackerStarted
 from ddpdoctor.events.training import Backward, Forward, GradientsSeen, OptimizerStep, ParameterSeen
 
 __all__ = [
+    "ANY_VARIABLE",
     "DATA_PARALLEL",
     "KINDS",
     "MAIN",

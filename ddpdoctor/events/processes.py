@@ -46,6 +46,10 @@ class OptionDefined(Event):
     default: Value | None = None
 
 
+ANY_VARIABLE = "*"
+"""The name of an environment variable that is not known."""
+
+
 class EnvSet(Event):
     """P O: an environment variable is written; ``fallback`` when only if it was not set (``setdefault``)."""
 
@@ -63,7 +67,7 @@ class EnvRead(Event):
 class GroupInit(Event):
     """P O: a process group is initialised; ``backend`` is what the script asked for, redirected or not.
 
-    P: ``port`` is the one that the init method or the store names.
+    P: ``port`` is the one that the init method or the store names; ``store`` is whether one may be given.
     """
 
     backend: Value = UNKNOWN_VALUE
@@ -72,6 +76,7 @@ class GroupInit(Event):
     group_rank: Value | None = None
     world_size: Value | None = None
     device: Value | None = None
+    store: bool = False
 
 
 class GroupAsked(Event):

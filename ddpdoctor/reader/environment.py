@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.condition import ALWAYS, Formula, any_of, as_formula
-from ddpdoctor.events import EnvRead, EnvSet
+from ddpdoctor.events import ANY_VARIABLE, EnvRead, EnvSet
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -99,6 +99,7 @@ def write_variable(walk: Walk, key: Abstract, value: Abstract, node: ast.AST, *,
     """Record that the script writes an environment variable; ``fallback``: only if it is not set."""
     name = known(key)
     if not isinstance(name, str):
+        walk.emit(EnvSet, node, name=ANY_VARIABLE, value=lower(value), fallback=fallback)
         return
     walk.emit(EnvSet, node, name=name, value=lower(value), fallback=fallback)
     if fallback and name in LAUNCH_VARIABLES:
@@ -130,6 +131,8 @@ def _update(walk: Walk, call: Call) -> Abstract:
         if isinstance(given, Table):
             for key, cell in given.cells.items():
                 write_variable(walk, Known(key), read(cell, walk.path), call.node)
+        if not isinstance(given, Table) or given.open:
+            write_variable(walk, given, NONE, call.node)
     for name, value in call.kwargs.items():
         write_variable(walk, Known(name), value, call.node)
     return NONE

@@ -30,7 +30,7 @@ from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.ports import port_named
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Walk
-from ddpdoctor.value import UNKNOWN_VALUE, Ref
+from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 from ddpdoctor.world import Expression
 
 WORLD = frozenset(
@@ -58,11 +58,18 @@ def _init(walk: Walk, call: Call) -> Abstract:
         backend=UNKNOWN_VALUE if backend is None and call.open else lower(backend or NONE),
         init_method=lower_optional(call.argument("init_method", 1)),
         port=lower_optional(port_named(call.argument("init_method", 1)) or port_named(call.argument("store", 5))),
-        world_size=lower_optional(call.argument("world_size", 3)),
-        group_rank=lower_optional(call.argument("rank", 4)),
+        world_size=_given(call, "world_size", 3),
+        group_rank=_given(call, "rank", 4),
         device=lower_optional(device),
+        store=not is_none(call.argument("store", 5)) or call.open,
     )
     return NONE
+
+
+def _given(call: Call, name: str, position: int) -> Value | None:
+    """Return an argument, ``None`` where it is certainly not given: ``**`` of something unknown may hold it."""
+    value = call.argument(name, position)
+    return UNKNOWN_VALUE if value is None and call.open else lower_optional(value)
 
 
 def _destroy(walk: Walk, call: Call) -> Abstract:
