@@ -25,9 +25,11 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
             yield _logged_by_lightning(event)
     if not is_distributed(trace):
         return
+    whole = [event for event in trace.of(Reported) if not event.loaders]
     for loader, built in evaluated(trace).items():
         steering = [event for event in _steered(trace, loader) if is_dealt_out_to(event, built)]
         told = [event for event in final(trace, loader) if loader in event.loaders and is_dealt_out_to(event, built)]
+        told = [event for event in told if not any(_is_one_line(event, other) for other in whole)]
         if is_put_together(trace, loader):
             told = [event for event in told if not event.names_rank]
         certain = bool(steering or told)
@@ -36,6 +38,12 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
             continue
         seen.add(uses[0].place)
         yield _fault(built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM)
+
+
+def _is_one_line(event: Event, other: Event) -> bool:
+    """Whether two events are one line in two ways of launching; a process that was spawned has no call above it."""
+    calls = event.stack[-1:], other.stack[-1:]
+    return event.place == other.place and (calls[0] == calls[1] or not all(calls))
 
 
 def _logged_by_lightning(event: Reported) -> Fault:
@@ -59,6 +67,8 @@ def _steered(trace: Predicted, loader: Ref) -> Iterator[Event]:
 
 def _told_in_passing(trace: Predicted, loader: Ref, built: LoaderBuilt) -> Iterator[Event]:
     """Yield the reports on single batches, where no more is ever said of a loader and no rank asks another."""
+    if any(True for _ in final(trace, loader)):
+        return
     begun = [event for event in trace.of(EpochBegun) if event.loader == loader]
     asked = [event for event in trace.of(Collective) if event.op not in WAITS and event.order > begun[0].order]
     for event in trace.of(Reported) if not asked else ():

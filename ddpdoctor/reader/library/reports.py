@@ -92,7 +92,7 @@ def _report(walk: Walk, call: Call, how: str) -> None:
     before = walk.path
     for when, (own, added) in found.items():
         here = walk.assuming_also(when)
-        if here is not None and (own or added):
+        if here is not None:
             walk.path = here
             walk.emit(
                 Reported,
