@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from ddpdoctor.condition import Condition, compatible, literals
-from ddpdoctor.events import Collective, EpochBegun, Event, Forward, LoaderBuilt, OptimizerStep, Reported
+from ddpdoctor.events import (
+    Collective,
+    EpochBegun,
+    Event,
+    Forward,
+    LoaderBuilt,
+    LoaderHandedOver,
+    OptimizerStep,
+    Reported,
+)
 from ddpdoctor.facts import loaders, runs_distributed, training_backwards
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, alternatives
@@ -44,9 +53,19 @@ def dealt_out(loader: LoaderBuilt) -> Iterator[Condition]:
                 yield when
 
 
-def is_dealt_out_to(event: Event, loader: LoaderBuilt) -> bool:
+def is_dealt_out_to(trace: Predicted, event: Event, loader: LoaderBuilt) -> bool:
     """Whether each rank has only a part of a loader's data when an event happens."""
-    return runs_distributed(event) and any(compatible(when, event.when) for when in dealt_out(loader))
+    if not runs_distributed(event):
+        return False
+    by_framework = handed_over(trace, loader)
+    if by_framework is not None and by_framework.order < event.order and compatible(by_framework.when, event.when):
+        return True
+    return any(compatible(when, event.when) for when in dealt_out(loader))
+
+
+def handed_over(trace: Predicted, loader: LoaderBuilt) -> LoaderHandedOver | None:
+    """Return where a framework is given a loader whose batches it deals out."""
+    return next((event for event in trace.of(LoaderHandedOver) if event.loader == loader.loader), None)
 
 
 def decided_by(event: Event) -> frozenset[object]:

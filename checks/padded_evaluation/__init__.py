@@ -36,7 +36,7 @@ def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
         used = next((event for event in final(trace, loader) if loader in event.added), None)
         if padded is None or used is None or padded.place in seen or not compatible(padded.when, used.when):
             continue
-        added = next((event for event in trace.of(Collective) if _adds(event, loader, built)), None)
+        added = next((event for event in trace.of(Collective) if _adds(trace, event, loader, built)), None)
         if added is None:
             continue
         seen.add(padded.place)
@@ -57,8 +57,8 @@ def _pads(sampler: SamplerBuilt | None) -> bool:
     return drops is None or any(truth(value) is not True for _, value in alternatives(drops))
 
 
-def _adds(event: Collective, loader: Ref, built: LoaderBuilt) -> bool:
-    return event.op in SUMS and loader in event.loaders and is_dealt_out_to(event, built)
+def _adds(trace: Predicted, event: Collective, loader: Ref, built: LoaderBuilt) -> bool:
+    return event.op in SUMS and loader in event.loaders and is_dealt_out_to(trace, event, built)
 
 
 def a_sample_came_twice(fault: Fault, run: Observed) -> Verdict:

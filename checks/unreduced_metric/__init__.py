@@ -3,8 +3,16 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.evaluation import decided_by, evaluated, final, is_dealt_out_to, is_in_a_loop_over, is_put_together
-from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, Reported
+from ddpdoctor.evaluation import (
+    decided_by,
+    evaluated,
+    final,
+    handed_over,
+    is_dealt_out_to,
+    is_in_a_loop_over,
+    is_put_together,
+)
+from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, LoaderHandedOver, Reported
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
@@ -23,12 +31,14 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
         if event.how == "epoch" and event.place not in seen:
             seen.add(event.place)
             yield _logged_by_lightning(event)
-    if not is_distributed(trace):
+    if not is_distributed(trace) and not trace.of(LoaderHandedOver):
         return
     whole = [event for event in trace.of(Reported) if not event.loaders]
     for loader, built in evaluated(trace).items():
-        steering = [event for event in _steered(trace, loader) if is_dealt_out_to(event, built)]
-        told = [event for event in final(trace, loader) if loader in event.loaders and is_dealt_out_to(event, built)]
+        steering = [event for event in _steered(trace, loader) if is_dealt_out_to(trace, event, built)]
+        told = [
+            event for event in final(trace, loader) if loader in event.loaders and is_dealt_out_to(trace, event, built)
+        ]
         told = [event for event in told if not any(_is_one_line(event, other) for other in whole)]
         if is_put_together(trace, loader):
             told = [event for event in told if not event.names_rank]
@@ -37,7 +47,9 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
         if not uses or uses[0].place in seen:
             continue
         seen.add(uses[0].place)
-        yield _fault(built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM)
+        yield _fault(
+            trace, built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM
+        )
 
 
 def _is_one_line(event: Event, other: Event) -> bool:
@@ -72,11 +84,11 @@ def _told_in_passing(trace: Predicted, loader: Ref, built: LoaderBuilt) -> Itera
     begun = [event for event in trace.of(EpochBegun) if event.loader == loader]
     asked = [event for event in trace.of(Collective) if event.op not in WAITS and event.order > begun[0].order]
     for event in trace.of(Reported) if not asked else ():
-        if loader in event.loaders and is_in_a_loop_over(event, loader) and is_dealt_out_to(event, built):
+        if loader in event.loaders and is_in_a_loop_over(event, loader) and is_dealt_out_to(trace, event, built):
             yield event
 
 
-def _fault(built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: Confidence) -> Fault:
+def _fault(trace: Predicted, built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: Confidence) -> Fault:
     first = uses[0]
     others = dict.fromkeys(event.place for event in uses[1:] if event.place != first.place)
     return Fault(
@@ -85,7 +97,7 @@ def _fault(built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: C
         severity=Severity.ERROR if steers else None,
         confidence=confidence,
         places=(
-            Label(place=_sampler(built), text="dealt out to the ranks here"),
+            Label(place=_sampler(trace, built), text="dealt out to the ranks here"),
             *(Label(place=place, text="used here too") for place in list(others)[:MAX_LABELS]),
         ),
         about=built.loader,
@@ -96,7 +108,10 @@ def _fault(built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: C
     )
 
 
-def _sampler(built: LoaderBuilt) -> Place:
+def _sampler(trace: Predicted, built: LoaderBuilt) -> Place:
+    by_framework = handed_over(trace, built)
+    if by_framework is not None:
+        return by_framework.place
     return built.distributed_samplers[0].place if built.distributed_samplers else built.place
 
 

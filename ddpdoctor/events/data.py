@@ -61,6 +61,13 @@ class LoaderBuilt(Event):
     split_by_worker: bool = False
 
 
+class LoaderHandedOver(Event):
+    """P: a loader is given to a framework, which deals its batches out to the ranks."""
+
+    loader: Ref
+    framework: str
+
+
 class DatasetChanged(Event):
     """P: in a loop, an attribute of a data set is written that ``loader``'s persistent workers hold copies of."""
 

@@ -2,9 +2,10 @@
 
 import ast
 
-from ddpdoctor.events import FrameworkOwns, ModelHandedOver
+from ddpdoctor.events import FrameworkOwns, LoaderHandedOver, ModelHandedOver
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.formulas import boolean
+from ddpdoctor.reader.iteration import loaders_in
 from ddpdoctor.reader.library.hooks import run_evaluation
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.norms import unconverted_norms
@@ -84,6 +85,9 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     if replicates(receiver):
         for given in call.args:
             _handed_over(walk, call, receiver, given)
+    if receiver.path.startswith("accelerate.") and not receiver.open:
+        for loader in dict.fromkeys(ref for given in call.args for ref in loaders_in(given)):
+            walk.emit(LoaderHandedOver, call.node, loader=loader, framework=receiver.path)
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
 
 
