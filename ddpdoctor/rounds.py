@@ -7,7 +7,6 @@ from ddpdoctor.condition import Atom, Formula, literals
 from ddpdoctor.events import Loop
 from ddpdoctor.place import Place
 from ddpdoctor.truth import worth
-from ddpdoctor.value import Constant, Symbol
 from ddpdoctor.world import LEAVES, UNKNOWN, WORLDS, Expression, evaluate, evaluate_with, is_counted
 
 FIRST = WORLDS["torchrun"][0]
@@ -65,13 +64,14 @@ def counts(formula: Formula) -> Iterator[Atom]:
             yield literal.atom
 
 
-def rounds_in(loop: Loop, size: int, length: int) -> int:
-    """Return how many rounds a loop has when what is not known counts as ``size`` and ``length``."""
-    if isinstance(loop.rounds, Constant) and isinstance(loop.rounds.value, int):
-        return min(loop.rounds.value, MANY)
-    if isinstance(loop.rounds, Symbol) and not loop.rounds.name.startswith("len("):
-        return size
-    return length
+def rounds_in(loop: Loop, size: int, length: int) -> int | None:
+    """Return how many rounds a loop has when what is not known counts as ``size`` and ``length``; ``None`` where that
+    does not say it.
+    """
+    if loop.count is None:
+        return length
+    number = evaluate_with(loop.count, lambda leaf: _of_leaf(leaf, Round(loop.place, 0, size, length)))
+    return min(number, MANY) if isinstance(number, int) else None
 
 
 MANY = 600
@@ -85,9 +85,9 @@ def happens_now_and_then(formula: Formula, loop: Loop) -> bool:
     largest = max(constants_in(formula), default=0)
     enough = min(2 * largest + 8, MANY)
     for size, length in ((2, enough), (3, enough + 1)):
-        number = rounds_in(loop, size, length)
+        number = rounds_in(loop, size, length) or length
         held = [holds_in(formula, Round(loop.place, i, size, length)) is not False for i in range(number)]
-        once_at_the_end = number > 1 and loop.rounds is not None and held == [False] * (number - 1) + [True]
+        once_at_the_end = number > 1 and loop.count is not None and held == [False] * (number - 1) + [True]
         if not once_at_the_end and not _comes_back(held):
             return False
     return True

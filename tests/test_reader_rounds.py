@@ -5,7 +5,7 @@ from reading import only, read
 
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Collective, Forward, GradientsZeroed, SyncSwitched
-from ddpdoctor.rounds import Round, counts, happens_now_and_then, holds_in
+from ddpdoctor.rounds import Round, counts, happens_now_and_then, holds_in, rounds_in
 
 
 def rounds_of_the_barrier(folder, text, size=2, length=8):
@@ -50,6 +50,30 @@ def test_what_happens_now_and_then(tmp_path, test, expected):
     )
     assert any(counts(as_formula(event.when)))
     assert happens_now_and_then(as_formula(event.when), event.loops[-1]) is expected
+
+
+@pytest.mark.parametrize(
+    ("iterated", "expected"),
+    [
+        ("range(7)", 7),
+        ("range(n)", 2),
+        ("range(2, 7)", 5),
+        ("range(0, len(things), n)", 4),
+        ("enumerate(range(n * 3))", 6),
+        ("things", 8),
+        ("range(len(things) - 1)", 7),
+    ],
+)
+def test_how_many_rounds_a_loop_has(tmp_path, iterated, expected):
+    text = f"n, things = options()\nfor i in {iterated}:\n    dist.barrier()\n"
+    event = only(read(tmp_path, text).of(Collective))
+    assert rounds_in(event.loops[-1], 2, 8) == expected
+
+
+def test_a_number_of_rounds_that_is_one_of_several_is_not_known(tmp_path):
+    text = "n = 8\nif dist.is_initialized():\n    n //= 2\nfor i in range(n):\n    dist.barrier()\n"
+    event = only(read(tmp_path, text).of(Collective))
+    assert rounds_in(event.loops[-1], 2, 8) is None
 
 
 MODEL = "import contextlib\nmodel = DDP(nn.Linear(2, 1))\nother = DDP(nn.Linear(2, 1))\nx = torch.ones(1, 2)\n"

@@ -154,6 +154,8 @@ def _gone_through(
     """Return the first step that comes right after a backward that was not averaged, with that backward."""
     last: tuple[Backward, bool] | None = None
     number = rounds_in(loop, size, length)
+    if number is None:
+        return None
     inside = [event for event in events if loop in event.loops]
     after = [event for event in events if loop not in event.loops]
     for i, event in [(i, event) for i in range(number) for event in inside] + [(number, event) for event in after]:

@@ -8,6 +8,7 @@ from ddpdoctor.condition import Atom, Condition, as_formula, assume, literals, n
 from ddpdoctor.events import Backward, Event, Forward, LeftLoop
 from ddpdoctor.facts import is_distributed, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
+from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
 
 
@@ -67,12 +68,28 @@ def _skipped_backwards(
             continue
         left: Condition | None = forward.when
         same_loop = [one for one in backwards if one.loops == own[0].loops and one.order > forward.order]
-        for event in (*same_loop, *(end for end in ends if forward.order < end.order)):
-            if left is not None and event.process == forward.process:
-                left = assume(left, negation(as_formula(event.when - forward.when)))
-        tests: list[object] = list(own_tests(trace, left - forward.when)) if left is not None else []
-        if tests:
-            yield own[0], tests, own[0]
+        gone = [end.when for end in ends if forward.order < end.order and end.process == forward.process]
+        for when in (*_conditions(same_loop, forward), *gone):
+            if left is not None:
+                left = assume(left, negation(as_formula(when - forward.when)))
+        around = {place.file for place in (own[0].place, *own[0].stack)}
+        tests = list(own_tests(trace, left - forward.when)) if left is not None else []
+        near: list[object] = [test for test in tests if test.place is not None and test.place.file in around]
+        if near:
+            yield own[0], near, own[0]
+
+
+def _conditions(backwards: list[Backward], forward: Forward) -> Iterator[Condition]:
+    """Yield the conditions of the backwards of a loop; what several of one line have in common is that of the line.
+
+    Which of several values the loss is does not decide whether it has a backward.
+    """
+    lines: dict[tuple[Place, tuple[Place, ...]], list[Condition]] = {}
+    for one in backwards:
+        if one.process == forward.process:
+            lines.setdefault((one.place, one.stack), []).append(one.when)
+    for conditions in lines.values():
+        yield frozenset.intersection(*conditions)
 
 
 def _fault(skip: Event, tests: list[object], backward: Backward) -> Fault:

@@ -6,6 +6,7 @@ from ddpdoctor.condition import ALWAYS, Condition
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 from ddpdoctor.value import Ref, Value
+from ddpdoctor.world import Expression
 
 MAIN = "main"
 """The process that runs the script itself; those it starts are ``child 0``, ``child 1`` … by the place of the start."""
@@ -13,13 +14,14 @@ MAIN = "main"
 
 class Loop(Record):
     """A loop that an event is in: how it is written, over which loaders, for how many rounds, and whether it has a
-    ``break`` or ``return`` that may end it before.
+    ``break`` or ``return`` that may end it before. ``count`` is how the number of rounds of a range is worked out.
     """
 
     place: Place
     kind: str  # for, while, comprehension
     loaders: tuple[Ref, ...] = ()
     rounds: Value | None = None
+    count: Expression | None = None
     left_early: bool = False
 
 

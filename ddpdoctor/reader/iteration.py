@@ -39,6 +39,26 @@ def rounds_of(value: Abstract, depth: int = 5) -> Value | None:
     return None
 
 
+def count_of(value: Abstract) -> Expression | None:
+    """Return how many rounds a loop over a value has, worked out from the numbers that a range is made of."""
+    if not isinstance(value, Made) or not value.args:
+        return None
+    if value.path in PASSING:
+        return count_of(value.args[0])
+    if value.path != "builtins.range":
+        return None
+    if any(isinstance(arg, Choice) for arg in value.args):
+        return Expression("counter", ("one of several", True))
+    numbers = [number(arg) or named(arg) for arg in value.args]
+    if len(numbers) == 1:
+        return numbers[0]
+    span = derived("-", numbers[1], numbers[0])
+    if len(numbers) == 2:
+        return span
+    up = derived("-", numbers[2], Expression("constant", (1,)))
+    return derived("//", derived("+", span, up), numbers[2])
+
+
 PASSING = frozenset(
     {
         "builtins.enumerate",

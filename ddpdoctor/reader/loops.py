@@ -10,7 +10,7 @@ from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import item_of, listed, loaders_in, rounds_of
+from ddpdoctor.reader.iteration import count_of, item_of, listed, loaders_in, rounds_of
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
@@ -134,7 +134,9 @@ def _rounds_over(
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
     early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders) and _has_break(node)
-    loop = Loop(place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated), left_early=early)
+    loop = Loop(
+        place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated), count=count_of(iterated), left_early=early
+    )
     begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)

@@ -3,7 +3,6 @@
 from ddpdoctor.condition import assume, negation
 from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, Items, Known, Opaque, Table, Tags, Truth
 from ddpdoctor.reader.attributes import origin_of
-from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.value import NONE, Constant, Either, Symbol, Taint, Unknown, Value
@@ -21,7 +20,7 @@ def lower(value: Abstract, depth: int = 0) -> Value:
             name=value.name,
             origin=value.origin,
             default=default,
-            expression=number(value),
+            expression=value.expression,
             taint=taint_of(value.tags),
         )
     if isinstance(value, (Made, Object)):
