@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import compatible, literals
 from ddpdoctor.events import Backward, Collective, Event, ModelChanged, ModelMoved, ModelWrapped, Seeded, StateLoaded
 from ddpdoctor.facts import completed, for_some_ranks_only, option, replicas, trained_after, training_forwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
@@ -17,6 +17,8 @@ LAYER = "DDP does not know the layer that is put in here: its gradients are not 
 DRAWN = "each rank draws values of its own here, after DDP made the ranks' models equal: they stay different"
 CAST = "the parameters lose DDP's hooks with their type: from here on no gradient is averaged, and nothing says so"
 LOADED = "only some ranks load this, after DDP made the ranks' models equal: they train different ones from here on"
+CHOSEN = "name of a parameter"
+"""What stands in the test of a loop that takes some parameters only."""
 Found = tuple[str, str]
 
 
@@ -143,8 +145,8 @@ def _refs(model: Value) -> set[Value]:
 
 def _of_the_whole(event: ModelChanged, wrap: ModelWrapped) -> bool:
     """Whether the whole wrapped model stops learning, as a teacher does: then no gradient is waited for."""
-    whole = event.model == wrap.wrapper or event.model == wrap.model
-    return whole and not event.part and event.when <= wrap.when and _says(event.value, False)
+    whole = event.model in {wrap.wrapper, *_refs(wrap.model)} and not event.part
+    return whole and not any(literal.atom.text.find(CHOSEN) >= 0 for literal in literals(event.when))
 
 
 def _was_frozen(trace: Predicted, event: ModelChanged, wrap: ModelWrapped) -> bool:

@@ -31,9 +31,10 @@ def main():
         loader = DataLoader(data, batch_size=16, sampler=sampler)
         model = DDP(Classifier().to(device), device_ids=[local_rank])
         average = copy.deepcopy(model.module)
-        for parameter in average.parameters():
+        for parameter in average.backbone.parameters():
             parameter.requires_grad = False
         average.requires_grad_(False)
+        average.head = nn.Linear(32, 4)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         for epoch in range(2):
             sampler.set_epoch(epoch)
