@@ -23,6 +23,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
+from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import RANK_LEAVES, UNKNOWN, WORLDS, Expression, constant, evaluate, is_counted
@@ -301,6 +302,8 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
                 return item.value in [known(member) for member in holder.items]
         elif isinstance(item, Known):
             return any_of(compare(walk, item, ast.Eq(), member, node) for member in holder.items[:6])
+    if isinstance(holder, Table):
+        fill(walk, holder, known(item))
     if isinstance(holder, Table) and not holder.open and isinstance(item, Known):
         cell = holder.cells.get(item.value) if isinstance(item.value, (str, int)) else None
         return any_of(as_formula(when) for when, _ in cell) if cell else False

@@ -28,6 +28,7 @@ from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import Content, may_be_changed
 from ddpdoctor.reader.texts import text
@@ -155,6 +156,7 @@ def _made_for(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
 
 def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstract:
     usual = by_default(key)
+    fill(walk, holder, known(usual))
     if isinstance(usual, Known) and isinstance(usual.value, (str, int)):
         cell = holder.cells.get(usual.value)
         if cell is not None:

@@ -12,7 +12,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_range
-from ddpdoctor.reader.formulas import boolean, number, truth_of
+from ddpdoctor.reader.formulas import boolean, by_default, number, truth_of
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Object, Package, Partial
 from ddpdoctor.reader.operators import joined
@@ -178,11 +178,31 @@ def _atexit(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _import_module(walk: Walk, call: Call) -> Abstract | None:
-    name = known(call.args[0]) if call.args else None
+    """``import_module(name)``; of a name whose last part is not known, every module of the package is imported.
+
+    That is how packages have their registries filled.
+    """
+    given = call.args[0] if call.args else NONE
+    name = known(by_default(given))
     if not isinstance(name, str):
+        _import_all(walk, given)
         return None
+    package = known(call.argument("package", 1))
+    if name.startswith(".") and isinstance(package, str):
+        name = f"{package}{name}"
     module = walk.project.find(name)
     return Package(module) if module is not None else External(name)
+
+
+def _import_all(walk: Walk, name: Abstract) -> None:
+    first = known(name.parts[0]) if isinstance(name, Opaque) and len(name.parts) == 2 else None
+    package = walk.project.find(first[:-1]) if isinstance(first, str) and first.endswith(".") else None
+    for module in walk.project.submodules(package)[:MAX_IMPORTED] if package is not None else ():
+        walk.load(module)
+
+
+MAX_IMPORTED = 40
+"""How many modules of a package are imported where a name that is not known says which."""
 
 
 def _path_joined(walk: Walk, call: Call) -> Abstract:

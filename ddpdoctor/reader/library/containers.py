@@ -26,6 +26,7 @@ from ddpdoctor.reader.library.changes import layer_put
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
+from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import is_state, may_be_changed
 from ddpdoctor.reader.texts import text
@@ -71,6 +72,7 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
             found.default = default
         return found
     name = known(by_default(key))
+    fill(walk, table, name)
     cell = table.cells.get(name) if isinstance(name, (str, int)) else None
     if name is None and table.cells:
         return walk.tables.get_item(walk, table, key, call.node)
