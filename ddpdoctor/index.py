@@ -60,6 +60,14 @@ INDEX: tuple[Row, ...] = (
         preview=False,
     ),
     Row(
+        name="device-index-out-of-range",
+        summary="the number of a GPU that CUDA_VISIBLE_DEVICES does not leave",
+        severity="error",
+        layers=("source",),
+        triggers=("EnvSet",),
+        preview=False,
+    ),
+    Row(
         name="download-race",
         summary="every rank downloads to the same place at once",
         severity="warning",

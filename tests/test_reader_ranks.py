@@ -3,7 +3,16 @@
 import pytest
 from reading import only, ranks, read
 
-from ddpdoctor.events import Collective, DeviceSelected, FileUsed, GroupAsked, GroupDestroyed, GroupInit, Unfollowed
+from ddpdoctor.events import (
+    Collective,
+    DeviceSelected,
+    EnvSet,
+    FileUsed,
+    GroupAsked,
+    GroupDestroyed,
+    GroupInit,
+    Unfollowed,
+)
 from ddpdoctor.facts import for_some_ranks_only
 from ddpdoctor.value import Symbol
 from ddpdoctor.world import WORLDS, evaluate
@@ -328,3 +337,10 @@ def test_a_rank_that_is_asked_for_before_there_is_a_group(tmp_path):
 )
 def test_what_may_set_up_the_group_by_its_name_is_noted(tmp_path, call, noted):
     assert [event.call for event in read(tmp_path, call).of(Unfollowed)] == noted
+
+
+def test_a_rank_as_a_text_is_still_one(tmp_path):
+    value = only(read(tmp_path, "os.environ['CUDA_VISIBLE_DEVICES'] = str(dist.get_rank())\n").of(EnvSet)).value
+    assert isinstance(value, Symbol)
+    assert value.expression is not None
+    assert [evaluate(value.expression, member) for member in WORLDS["torchrun"]] == ["0", "1", "2", "3"]

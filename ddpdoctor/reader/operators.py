@@ -187,7 +187,9 @@ def joined(parts: list[Abstract]) -> Abstract:
             return Known(whole, next((piece.written for piece in reversed(pieces) if piece.written), None))
     name = "".join(str(piece.value) if isinstance(piece, Known) else "{" + text(piece) + "}" for piece in flat)
     tags = frozenset().union(*(piece.tags for piece in flat))
-    return Opaque(f'f"{name}"', tags, parts=tuple(flat[:MAX_PARTS]))
+    said = [piece for piece in flat if not (isinstance(piece, Known) and piece.value == "")]
+    expression = derived("str", number(said[0])) if len(said) == 1 else None
+    return Opaque(f'f"{name}"', tags, parts=tuple(flat[:MAX_PARTS]), expression=expression)
 
 
 def formatted(template: str, values: Abstract) -> Abstract:

@@ -1,0 +1,38 @@
+"""Four ranks, of which the list of GPUs leaves two without one."""
+
+import os
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def train(rank, world_size):
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    torch.cuda.set_device(rank)  # <- device-index-out-of-range
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    try:
+        x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.cumsum(dim=1))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(6, 6).to(rank), device_ids=[rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.to(rank)), targets.to(rank)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(train, args=(4,), nprocs=4)
