@@ -5,7 +5,17 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible, literals
-from ddpdoctor.events import Backward, Collective, Event, ModelChanged, ModelMoved, ModelWrapped, Seeded, StateLoaded
+from ddpdoctor.events import (
+    Backward,
+    Collective,
+    Event,
+    ModelChanged,
+    ModelMoved,
+    ModelWrapped,
+    Seeded,
+    StateLoaded,
+    Unfollowed,
+)
 from ddpdoctor.facts import completed, for_some_ranks_only, option, replicas, trained_after, training_forwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
@@ -169,9 +179,15 @@ def _overlap(first: ModelChanged, second: ModelChanged) -> bool:
 
 
 def _each_rank_its_own(trace: Predicted, event: ModelChanged) -> bool:
-    """Whether the ranks' generators differ by then, and nothing sends one rank's values to the others later."""
+    """Whether the ranks' generators differ by then, and nothing sends one rank's values to the others later.
+
+    One that nobody seeds begins with a number that the system draws (ATen/CPUGeneratorImpl.cpp: ``createCPUGenerator``
+    with ``getNonDeterministicRandom``; torch 1.0 to 2.14).
+    """
     seeds = [one for one in trace.before(event, Seeded) if "rank" in one.value.taint or one.by.startswith("torch.")]
-    if not seeds or "rank" not in seeds[-1].value.taint:
+    if seeds and "rank" not in seeds[-1].value.taint:
+        return False
+    if not seeds and (not trace.complete or any("seed" in call.call.lower() for call in trace.of(Unfollowed))):
         return False
     return not any(one.order > event.order and one.op.startswith("broadcast") for one in trace.of(Collective))
 

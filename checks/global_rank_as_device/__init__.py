@@ -18,7 +18,7 @@ SHOWN = 5
 
 def rank_counts_gpus_of_other_nodes(trace: Predicted) -> Iterator[Fault]:
     """Find indices that go on counting where the second node begins anew, and report them once."""
-    if owned(trace, "device") or not is_distributed(trace):
+    if not (is_distributed(trace) or owned(trace, "group")):
         return
     found = [event for event in named(trace) if _is_global(trace, event)]
     if not found:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, StateLoaded
+from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, ModelMoved, StateLoaded
 from ddpdoctor.facts import (
     guarded_by_rank,
     hands_its_model_over,
@@ -12,6 +12,7 @@ from ddpdoctor.facts import (
     is_rank_process,
     left_to_some_ranks,
     one_device_each,
+    replicas,
     runs_distributed,
     uses_nccl,
 )
@@ -57,10 +58,22 @@ def _model_state(trace: Predicted, event: FileUsed) -> tuple[StateLoaded | FileU
     taken = next((one for one in trace.of(StateLoaded) if event.order in one.read), None)
     name = event.path.text()
     saves = [one for one in trace.of(FileUsed) if one.op == "save" and one.path.text() == name]
-    saved = next((one for one in saves if one.states), None)
+    saved = next((one for one in saves if one.states and not _moved_to_cpu(trace, one)), None)
     if saves and saved is None:
         return None, Confidence.HIGH  # what the script saves there was made of something else: moved to the CPU, say
     return taken or saved, Confidence.HIGH if saved else Confidence.MEDIUM
+
+
+def _moved_to_cpu(trace: Predicted, save: FileUsed) -> bool:
+    """Whether the models whose states are saved were put on the CPU last, by themselves or with their wrapper."""
+    moves = [event for event in trace.before(save, ModelMoved) if event.device is not None]
+    wraps = [event for event in replicas(trace) if event.process == save.process]
+    for state in save.states:
+        whole = {state.of, *(wrap.wrapper for wrap in wraps if state.of in (wrap.wrapper, *wrap.inside))}
+        own = [event for event in moves if event.model in whole]
+        if state.module and (not own or own[-1].device != "cpu"):
+            return False
+    return any(state.module for state in save.states)
 
 
 def _fault(event: FileUsed, used: "StateLoaded | FileUsed", certain: Confidence) -> Fault:

@@ -86,7 +86,9 @@ def _groups(trace: Predicted, event: Event) -> Iterator[GroupInit]:
     """Yield the groups of several ranks over NCCL that an event can happen with."""
     if can_set_up_ranks(event.when):
         for init in in_group(trace, event):
-            if uses_nccl(init) and not is_alone(trace, init, event.when) and can_set_up_ranks(init.when):
+            if not uses_nccl(init) or is_alone(trace, init, event.when) or not can_set_up_ranks(init.when):
+                continue
+            if is_none(init.group_rank) or not isinstance(init.group_rank, Constant):  # else one process has that rank
                 yield init
 
 

@@ -110,6 +110,8 @@ def _of_made(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
     cell = value.attributes.get(name)
     if cell is not None:
         return read(cell, walk.path)
+    if name == "__class__":
+        return External(value.path)
     model = walk.tables.attribute_model(value.path)
     found = model(walk, value, name, node) if model is not None else None
     return found if found is not None else _unset(value, name)
@@ -118,6 +120,13 @@ def _of_made(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
 def _of_opaque(walk: Walk, value: Opaque, name: str, node: ast.AST) -> Abstract:
     cell = value.attributes.get(name)
     return read(cell, walk.path) if cell is not None else _unset(value, name)
+
+
+def _of_attribute(walk: Walk, value: Attribute, name: str, node: ast.AST) -> Abstract:
+    """Read an attribute of something that was not known when it was taken, and may have been given some since."""
+    cell = getattr(value.receiver, "attributes", {}).get(value.name)
+    held = cell[0][1] if cell is not None and len(cell) == 1 else None
+    return _of_opaque(walk, held, name, node) if isinstance(held, Opaque) else Attribute(value, name)
 
 
 def _of_content(walk: Walk, value: Content, name: str, node: ast.AST) -> Abstract:
@@ -153,6 +162,8 @@ def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
 
 
 def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstract:
+    if name == "__name__":
+        return Known(value.path.rpartition(".")[2])
     path = canonical(f"{value.path}.{name}")
     patched = walk.patched.get(path)
     if patched is not None:
@@ -195,6 +206,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Made: _of_made,  # type: ignore[dict-item]
     Opaque: _of_opaque,  # type: ignore[dict-item]
     Settings: _of_settings,  # type: ignore[dict-item]
+    Attribute: _of_attribute,  # type: ignore[dict-item]
     Content: _of_content,  # type: ignore[dict-item]
     Choice: _of_choice,  # type: ignore[dict-item]
     External: _of_external,  # type: ignore[dict-item]
@@ -223,6 +235,10 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
         _patch(walk, canonical(f"{value.path}.{name}"), new)
     elif isinstance(value, Bound):
         write(value.function.attributes, name, walk.path, new)
+    elif isinstance(value, Attribute):
+        held = _held(value)
+        if held is not None:
+            set_attribute(walk, held, name, new, node)
     elif isinstance(value, (Object, Made, Opaque, Class, Function)):
         _keep_prior(walk, value, name, node)
         setter = class_attribute(walk, value.cls, f"{name}.setter") if isinstance(value, Object) else None
@@ -237,6 +253,18 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
             and isinstance(value, (Made, Object))
         ):
             new.owner = value
+
+
+def _held(value: Attribute) -> Opaque | None:
+    """Return what an attribute that is not known is from now on: an object that can be given attributes of its own."""
+    receiver = _held(value.receiver) if isinstance(value.receiver, Attribute) else value.receiver
+    if not isinstance(receiver, (Object, Made, Opaque)):
+        return None
+    if value.name not in receiver.attributes:
+        made = Opaque(text(value), value.tags, origin=origin_of(value))
+        write(receiver.attributes, value.name, frozenset(), made)
+    found = receiver.attributes[value.name][0][1]
+    return found if isinstance(found, Opaque) else None
 
 
 def _patch(walk: Walk, path: str, new: Abstract) -> None:

@@ -219,6 +219,17 @@ class Project:
             module = self._in_folder(root, last, name)
             if module is not None:
                 return module
+        return None if name in NEVER_OURS else self._renamed_package(name)
+
+    def _renamed_package(self, name: str) -> Module | None:
+        """Return the package that the script is in, where it is imported by its name and the folder is a copy of it.
+
+        A checkout is often called otherwise: ``name-main``, ``owner-name``, ``name_v2``.
+        """
+        for folder in self.roots:
+            plain = os.path.basename(folder).lower().replace("-", "_")
+            if name.lower() in plain and "__init__.py" in self._entries(folder):
+                return self._module(name, os.path.join(folder, "__init__.py"), is_package=True)
         return None
 
     def _in_folder(self, folder: str, last: str, name: str) -> Module | None:

@@ -212,7 +212,7 @@ class Walk:
         self.tables.load(self, module)
 
     def _tick(self) -> None:
-        self._steps -= 1 + (len(self.path) >> 6 << 5)  # what a step takes grows with a long condition
+        self._steps -= 1 + (len(self.path) >> 9 << 8)  # what a step takes grows with a long condition
         if self._steps < self._look:
             self._look = self._steps - STEPS_A_LOOK
             if self._steps < 0 or time.process_time() > self._deadline:

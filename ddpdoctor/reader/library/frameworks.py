@@ -62,12 +62,22 @@ _RANKS = {
 }
 
 
+_LEAVES = {
+    **dict.fromkeys(("process_index", "global_rank"), "rank"),
+    **dict.fromkeys(("local_process_index", "local_rank"), "local_rank"),
+    **dict.fromkeys(("num_processes", "world_size"), "world_size"),
+}
+
+
 def rank_flag(walk: Walk, name: str, node: ast.AST) -> Abstract | None:
-    """Return a framework's attribute that says whether this is the first rank."""
-    found = _RANKS.get(name)
-    if found is None:
+    """Return a framework's attribute that says which rank this is, whether it is the first, or how many there are."""
+    if name in _LEAVES:
+        counts = _LEAVES[name] == "world_size"
+        tags = frozenset({"world" if counts else "rank"})
+        return Opaque(name, tags, origin="other" if counts else "rank", expression=Expression(_LEAVES[name]))
+    if name not in _RANKS:
         return None
-    leaf, value = found
+    leaf, value = _RANKS[name]
     expression = Expression("==", (Expression(leaf), Expression("constant", (value,))))
     return boolean(walk.literal(f"{leaf} == {value}", "rank", expression, node))
 
@@ -156,10 +166,24 @@ def _is_data_parallel(trainer: Made) -> bool:
 def _has_several_ranks(trainer: Made) -> bool:
     """Whether a trainer certainly starts several ranks."""
     counts = [_count(trainer.kwargs.get(name)) for name in _COUNTS]
-    ways = [known(trainer.kwargs.get(name), "") for name in ("strategy", "accelerator", "distributed_backend")]
-    if any(isinstance(way, str) and "ddp" in way for way in ways):
+    if any(_names_ddp(trainer.kwargs.get(name)) for name in ("strategy", "accelerator", "distributed_backend")):
         return counts[0] != 1 or counts[2] not in (None, 1)
-    return "strategy" not in trainer.kwargs and any(count is not None and count > 1 for count in counts)
+    several = any(count is not None and count > 1 for count in counts) or counts[0] == EVERY_GPU
+    return "strategy" not in trainer.kwargs and several
+
+
+EVERY_GPU = -1
+"""``devices=-1``: all GPUs that there are."""
+
+
+def _names_ddp(way: Abstract | None) -> bool:
+    """Whether a strategy is DDP: by its name, by an option whose default it is, or an object of its class."""
+    if isinstance(way, Made):
+        last = way.path.rpartition(".")[2]
+        return last.startswith("DDP") and "Sharded" not in last
+    usual = way.default if isinstance(way, Opaque) else way
+    name = known(usual, "") if usual is not None else ""
+    return isinstance(name, str) and "ddp" in name
 
 
 def _count(value: Abstract | None) -> int | None:
@@ -167,7 +191,9 @@ def _count(value: Abstract | None) -> int | None:
     if isinstance(value, Items):
         return None if value.open else len(value.items)
     number = value.value if isinstance(value, Known) else None
-    return int(number) if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()) else None
+    if isinstance(number, str) and number.lstrip("-").isdecimal():
+        return int(number)
+    return number if isinstance(number, int) else None
 
 
 FUNCTIONS = dict.fromkeys((name for name in DUTIES if not name.endswith(".")), _owner)

@@ -28,6 +28,8 @@ FROZEN = "frozen"
 """The hidden attribute of a module whose BatchNorm layers were put into evaluation mode, one by one."""
 MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
+APPLIED_TO = ("torch.nn.BatchNorm2d", "torch.nn.Conv2d", "torch.nn.Linear")
+"""The types of layers on which an applied function is tried."""
 MODE = "mode"
 """The hidden attribute that holds whether a module was put into training or evaluation mode."""
 
@@ -45,19 +47,34 @@ def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
 
 
 def apply(walk: Walk, call: Call) -> Abstract | None:
-    """``model.apply(function)``: whether the function puts BatchNorm layers into evaluation mode is tried on one."""
+    """``model.apply(function)``: what the function does is tried on layers of the usual types.
+
+    Whether it puts BatchNorm layers into evaluation mode concerns the model, and what it changes of any layer as well.
+    """
     function, receiver = call.argument("fn", 0), call.receiver
     if not isinstance(receiver, (Made, Object, Choice)):
         return None
     if not isinstance(function, Function):
         return receiver
-    tried = Made("torch.nn.BatchNorm2d", walk.ref("torch.nn.BatchNorm2d", call.node), (), {})
-    walk.call_with(function, tried, node=call.node)
-    if mode_of(walk, tried) is False:
+    frozen, owner = False, _first_module(receiver)
+    for path in APPLIED_TO:
+        tried = Made(path, walk.ref(path, call.node), (), {})
+        tried.owner = owner
+        walk.call_with(function, tried, node=call.node)
+        frozen |= path in BATCH_NORMS and mode_of(walk, tried) is False
+    if frozen:
         for _, option in options(receiver):
             if isinstance(option, (Made, Object)):
                 write(option.attributes, FROZEN, walk.path, TRUE)
     return receiver
+
+
+def _first_module(value: Abstract) -> "Made | Object | None":
+    """Return the first module that a value can be; of a wrapper what it holds."""
+    first = next((option for _, option in options(value) if isinstance(option, (Made, Object))), None)
+    if isinstance(first, Made) and first.path in WRAPPERS and first.inner is not None:
+        return _first_module(first.inner) or first
+    return first
 
 
 def mode_of(walk: Walk, value: Abstract) -> bool | None:

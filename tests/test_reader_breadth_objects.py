@@ -1,0 +1,120 @@
+"""Objects that are not the project's own, or not under the name that they are imported by."""
+
+from reading import only, read
+
+from ddpdoctor import reader
+from ddpdoctor.events import DeviceSelected, DeviceUsed, GroupInit, ModelHandedOver
+from ddpdoctor.gpus import indices
+from ddpdoctor.world import WORLDS
+
+
+def numbers(event: DeviceUsed | DeviceSelected) -> list[int | None]:
+    """Return the number of the GPU that each rank of two nodes names."""
+    assert event.index is not None
+    return [index for _, index in indices(event.index, event.when, WORLDS["torchrun"])]
+
+
+def test_what_an_unknown_object_is_given_is_read_back(tmp_path):
+    """``CFG.rank = int(os.environ["RANK"])``, where CFG is an attribute of a module that an option names."""
+    program = read(
+        tmp_path,
+        """
+        import argparse, importlib
+        options = argparse.ArgumentParser().parse_args()
+        CFG = getattr(importlib.import_module(options.config), "Config")
+        CFG.rank = int(os.environ["RANK"])
+        CFG.own.local = int(os.environ["LOCAL_RANK"])
+
+        def train(config):
+            torch.cuda.set_device(config.rank)
+            torch.cuda.set_device(config.own.local)
+
+        dist.init_process_group("nccl")
+        train(CFG)
+        """,
+    )
+    assert [numbers(event) for event in program.of(DeviceSelected)] == [[0, 1, 2, 3], [0, 1, 0, 1]]
+
+
+def test_an_attribute_that_holds_what_it_was_is_no_endless_chain(tmp_path):
+    """Written under a test, an attribute is what it was before otherwise: itself, as far as is known."""
+    program = read(
+        tmp_path,
+        """
+        import argparse
+        options = argparse.ArgumentParser().parse_args()
+        if options.debug:
+            options.model.width = 1
+        options.model.width.value.more
+        dist.init_process_group("nccl")
+        """,
+    )
+    assert program.complete
+    assert only(program.of(GroupInit)).backend.text() == "'nccl'"
+
+
+def test_a_package_is_found_in_a_checkout_of_another_name(tmp_path):
+    """The script is in the package that it imports by name, and the folder is called as the download was."""
+    folder = tmp_path / "owner-lines-main"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "launch.py").write_text(
+        "import torch.distributed as dist\ndef begin():\n    dist.init_process_group('gloo')\n"
+    )
+    script = folder / "train.py"
+    script.write_text("from lines.launch import begin\nbegin()\n")
+    (program,) = reader.read(str(script), str(folder))
+    assert only(program.of(GroupInit)).place.file.endswith("launch.py")
+
+
+def test_no_other_package_is_taken_for_the_one_that_the_script_is_in(tmp_path):
+    """``utils`` of another distribution is not the folder that the script is in."""
+    folder = tmp_path / "owner-lines-main"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "launch.py").write_text(
+        "import torch.distributed as dist\ndef begin():\n    dist.init_process_group('gloo')\n"
+    )
+    script = folder / "train.py"
+    script.write_text("import torch.distributed\nfrom words.launch import begin\nbegin()\n")
+    (program,) = reader.read(str(script), str(folder))
+    assert program.of(GroupInit) == ()
+
+
+def test_accelerate_says_which_rank_this_is(tmp_path):
+    """``process_index`` is the global rank, ``local_process_index`` that on the node."""
+    program = read(
+        tmp_path,
+        """
+        from accelerate import Accelerator
+        accelerator = Accelerator()
+        torch.zeros(1, device=accelerator.process_index)
+        torch.zeros(1, device=accelerator.local_process_index)
+        """,
+    )
+    assert [numbers(event) for event in program.of(DeviceUsed)] == [[0, 1, 2, 3], [0, 1, 0, 1]]
+
+
+LIGHTNING = """
+from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy
+import lightning.pytorch as pl
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+pl.Trainer({options}).fit(Model())
+"""
+
+
+def test_lightning_replicates_where_an_object_or_all_gpus_say_so(tmp_path):
+    """A strategy can be an object of its class, and ``devices=-1`` means all that there are."""
+    for options, replicated in (
+        ("strategy=DDPStrategy(find_unused_parameters=False)", True),
+        ("devices=-1", True),
+        ("devices=1, strategy=DDPStrategy()", False),
+        ("strategy=FSDPStrategy(), devices=4", False),
+    ):
+        program = read(tmp_path, LIGHTNING.format(options=options))
+        assert bool(program.of(ModelHandedOver)) is replicated, options
