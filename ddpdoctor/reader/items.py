@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.condition import ALWAYS, negation, together
 from ddpdoctor.reader.abstract import (
     Abstract,
+    Attribute,
     Choice,
     External,
     Items,
@@ -130,6 +131,8 @@ def _of_items(holder: Items, key: Abstract) -> Abstract:
     if isinstance(index, slice):
         part = holder.items if holder.open else computed(holder.items.__getitem__, index)
         return _unknown_item(holder, key) if part is NO_RESULT else Items(part, holder.kind, more=holder.open)
+    if _is_own_part(key) and holder.items and all(isinstance(item, (Opaque, Attribute)) for item in holder.items):
+        return _unknown_item(holder, key)
     if len(holder.items) == 1 and holder.open:
         return holder.items[0]
     if holder.items and _alike(holder.items):
