@@ -4,7 +4,16 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import DeviceSelected, DeviceUsed, EnvRead, Event, GroupInit, ModelMoved, ModelWrapped
+from ddpdoctor.events import (
+    DeviceSelected,
+    DeviceUsed,
+    EnvRead,
+    Event,
+    GroupInit,
+    ModelMoved,
+    ModelWrapped,
+    ProcessStarted,
+)
 from ddpdoctor.facts import can_set_up_ranks, for_some_ranks_only, in_group, owned, replicas, uses_nccl
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.gpus import sees_its_own_gpus
@@ -19,11 +28,17 @@ def ranks_name_one_gpu(trace: Predicted) -> Iterator[Fault]:
     if owned(trace, "device") or any(event.name.startswith("SLURM_") for event in trace.of(EnvRead)):
         return  # under SLURM each task may see a GPU of its own
     for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
-        if sees_its_own_gpus(trace, process) or started_here(trace, process) == 1:
+        if sees_its_own_gpus(trace, process) or started_here(trace, process) == 1 or _runs_alone(trace, process):
             continue
         found = _model_put_on_one(trace, process) or _one_selected(trace, process)
         if found is not None:
             yield _fault(trace, *found)
+
+
+def _runs_alone(trace: Predicted, process: str) -> bool:
+    """Whether a process is the script's own, which does by itself what the ranks that it starts do together."""
+    children = {event.child for event in trace.of(ProcessStarted)}
+    return process not in children and any(init.process in children for init in trace.of(GroupInit))
 
 
 def _model_put_on_one(trace: Predicted, process: str) -> tuple[Event, int, Event] | None:
