@@ -102,6 +102,11 @@ def test_the_last_file_that_is_written_counts_and_more_can_be_appended(places):
     assert places(book(f"%%writefile a.py\n{HEAD}", f"%%writefile -a a.py\n{FAULT}")) == [(1, 2)]
 
 
+def test_a_file_that_was_run_before_it_is_written_anew_is_a_program_too(places):
+    written = f"%%writefile a.py\n{HEAD}{FAULT}"
+    assert places(book(written, "!torchrun --nproc-per-node 2 a.py", "%%writefile a.py\nx = 1\n")) == [(0, 4)]
+
+
 def test_notebooks_in_a_folder_are_checked_with_the_scripts(ran, project):
     (project / "deep").mkdir()
     (project / "deep" / "book.ipynb").write_text(book(HEAD, FAULT))

@@ -53,13 +53,20 @@ def load_notebook(content: bytes, file: str) -> tuple[Source, ...]:
         if lines is None:
             continue
         if written and "-a" not in written["options"].split():
-            programs[name] = []  # the last one that is written counts
+            if programs.get(name) and _is_run(sources[programs[name][-1][1] + 1 : number], name):
+                programs[f"{name}:{programs[name][0][1]}"] = programs[name]  # a program of its own
+            programs[name] = []  # the last one is what is imported
         programs.setdefault(name, []).extend((line, number, i) for i, line in enumerate(lines, 1))
     return tuple(
         _source(program, name, file)
         for name, program in programs.items()
         if any(line.strip() for line, _, _ in program)
     )
+
+
+def _is_run(cells: list[str], file: str) -> bool:
+    """Whether a cell speaks of a file that another one has written: ``!torchrun train.py``."""
+    return any(os.path.basename(file) in text for text in cells)
 
 
 def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
