@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import Condition, negation, together
+from ddpdoctor.condition import Condition, as_formula, negation, together
 from ddpdoctor.events import LeftLoop, Loop
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, options
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
@@ -15,7 +15,8 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.world import Expression, constant
+from ddpdoctor.truth import holds_for
+from ddpdoctor.world import WORLDS, Expression, constant
 
 MAX_UNROLLED = 4
 """A loop over so few known things (phases, models) is interpreted once for each."""
@@ -110,7 +111,17 @@ def rounds(
 
 def _iterables(value: Abstract) -> list[tuple[Condition, Abstract]]:
     found = [(when, option) for when, option in options(value) if not isinstance(option, Known) or option.value]
+    if len(found) > 1 and any(measures(option.tags) for _, option in found):
+        # what a rank keeps to itself where it is alone does not come among what it gathers from the others
+        found = [(when, option) for when, option in found if not measures(option.tags) or _has_company(when)] or found
     return found or [(frozenset(), value)]
+
+
+def _has_company(condition: Condition) -> bool:
+    """Whether a condition can hold on a rank that is not the only one."""
+    formula = as_formula(condition)
+    members = (member for world in WORLDS.values() for member in world if len(world) > 1)
+    return any(holds_for(formula, member) is not False for member in members)
 
 
 def _rounds_over(
