@@ -7,6 +7,7 @@ from reading import only, read
 
 from ddpdoctor.events import (
     Backward,
+    Collective,
     EpochBegun,
     EpochSet,
     Forward,
@@ -313,3 +314,14 @@ def test_what_is_found_does_not_depend_on_line_numbers_in_different_files(tmp_pa
     ]
     atoms = {literal.atom.text for condition in both for literal in condition}
     assert both and len(atoms) == 2
+
+
+def test_an_attribute_that_is_none_until_the_first_round_is_over_has_no_one_value(tmp_path):
+    program = read(
+        tmp_path,
+        "class Best:\n    def __init__(self):\n        self.seen = None\n"
+        "    def __call__(self, x):\n        if self.seen is None:\n            self.seen = x\n"
+        "        else:\n            dist.barrier()\n"
+        "best = Best()\nfor x in xs():\n    best(x)\n",
+    )
+    assert len(program.of(Collective)) == 1

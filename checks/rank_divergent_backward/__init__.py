@@ -43,7 +43,8 @@ def _skipped_rounds(trace: Predicted, backwards: list[Backward]) -> Iterator[tup
         if not following or instead:
             continue
         decides = skip.when - skip.since
-        missing = (literal.atom for literal in literals([as_formula(decides)]) if is_a_missing_batch(literal.atom))
+        told = literals([as_formula(decides)]) if skip.loop.loaders else ()
+        missing = (literal.atom for literal in told if is_a_missing_batch(literal.atom))
         tests: list[object] = [*own_tests(trace, decides), *missing]
         if tests:
             yield skip, tests, following[0]

@@ -66,9 +66,16 @@ def _bound(walk: Walk, found: Abstract, receiver: Object, node: ast.AST) -> Abst
 
 
 def _counted(walk: Walk, cls: Class, name: str, value: Abstract) -> Abstract:
-    """Return an attribute's value; one that is counted up somewhere has, inside a loop, no one value."""
+    """Return an attribute's value; one that is counted up somewhere has, inside a loop, no one value.
+
+    Nor has one that is ``None`` until the function that asks has given it a value in an earlier round.
+    """
     if walk.loops and isinstance(value, Known) and name in cls.module.widened and _is_number(value.value):
         return Opaque(f"{cls.name}.{name}", default=value, expression=Expression("counter", (name, False)))
+    function = walk.frames[-1].function if walk.frames else None
+    awaited = walk.loops and isinstance(value, Known) and value.value is None
+    if awaited and function is not None and name in walk.syntax.attributes_set_in(function.node):
+        return Opaque(f"{cls.name}.{name}", default=value)
     return value
 
 

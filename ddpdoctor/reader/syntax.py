@@ -35,6 +35,7 @@ class Syntax:
 
     def __init__(self) -> None:
         self._generators: dict[ast.AST, bool] = {}
+        self._attributes: dict[ast.AST, frozenset[str]] = {}
         self._assigned: dict[ast.AST, frozenset[str]] = {}
         self._rank_aware: dict[Class, bool] = {}
         self._drawn_with: dict[Class, frozenset[str]] = {}
@@ -74,6 +75,16 @@ class Syntax:
             and one.value.value == 1
         ]
         return len(stores) == 1 and stores[0] in added
+
+    def attributes_set_in(self, function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> frozenset[str]:
+        """Return the names of the attributes that a function gives values, of whatever object."""
+        if function not in self._attributes:
+            self._attributes[function] = frozenset(
+                inner.attr
+                for inner in own_nodes([] if isinstance(function, ast.Lambda) else function.body)
+                if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store)
+            )
+        return self._attributes[function]
 
     def sets(self, loop: "ast.For | ast.AsyncFor | ast.While", name: str) -> bool:
         """Whether a loop gives a variable a value anew, and does not only add to the one that it has."""
