@@ -13,7 +13,7 @@ from ddpdoctor import engine, registry
 from ddpdoctor.checkup import Voice
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-MARK = re.compile(r"# <- ([a-z-]+)$")
+MARK = re.compile(r"# <- ([a-z][a-z0-9-]*)$")
 RIGHT = [
     FIXTURES / "tutorial/train.py",
     FIXTURES / "torchrun/train.py",

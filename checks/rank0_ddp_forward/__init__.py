@@ -23,7 +23,7 @@ def only_some_ranks_call_the_wrapper(trace: Predicted) -> Iterator[Fault]:
         others = [one for one in forwards if one is not event and one.model == event.model]
         if not for_some_ranks_only(event) or for_some_ranks_only(wrap) or completed(event, others):
             continue
-        if any(is_counted(literal.atom.expression) for literal in literals(event.when)):
+        if any(one.atom.kind == "rank" and is_counted(one.atom.expression) for one in literals(event.when)):
             continue  # each rank has rounds of its own
         found = _consequence(event, wrap, _backward_of(trace, event))
         if found is None or (event.place, event.stack) in told:

@@ -78,9 +78,12 @@ def _confirmed(unused: list[str], seen: list[GradientsSeen], run: Observed) -> V
 def reduction_was_never_finished(run: Observed) -> Iterator[Fault]:
     """Report the parameters without a gradient in a first backward that DDP therefore could not finish."""
     rank = run.ranks[0]
+    shown = [fault.place for program in run.predicted for fault in parts_that_nothing_uses(program)]
     for wrap in run.of(ModelWrapped):
         steps = [event for event in run.on(rank, GradientsSeen) if event.wrapper == wrap.wrapper]
         if wrap.rank != rank or not steps or not steps[0].unused or steps[0].digest is not None:
+            continue
+        if any(place.covers(wrap.place) for place in shown):
             continue
         unused = sorted(steps[0].unused)
         names = unused[0] if len(unused) == 1 else f"{unused[0]} and {len(unused) - 1} more parameters"
