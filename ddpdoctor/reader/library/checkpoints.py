@@ -39,6 +39,8 @@ def states_in(walk: Walk, value: Abstract, keys: tuple[str, ...] = (), when: Con
             model = option.inner
             if isinstance(model, (Made, Object)):
                 yield State(keys, model.ref, has_prefix(model), is_module(model), condition)
+            elif model is None:  # of something that is not known
+                yield State(keys, option.ref, prefixed=False, module=False, when=condition)
 
 
 def has_prefix(value: Abstract) -> bool:

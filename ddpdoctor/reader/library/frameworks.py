@@ -101,6 +101,13 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
 
 
+def _unwrapped(walk: Walk, call: Call) -> Abstract | None:
+    """``accelerator.unwrap_model(model)``: the model, which ``prepare`` gave back as it was."""
+    receiver = call.receiver
+    known_one = isinstance(receiver, Made) and receiver.path.startswith("accelerate.")
+    return call.args[0] if known_one and call.args else None
+
+
 def _fit(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if not isinstance(receiver, Made) or "rainer" not in receiver.path:
@@ -202,6 +209,7 @@ METHODS = {
     "prepare": _prepared,
     "setup": _prepared,
     "setup_dataloaders": _prepared,
+    "unwrap_model": _unwrapped,
     "fit": _fit,
     **dict.fromkeys(["test", "validate"], _evaluated),
 }
