@@ -60,7 +60,10 @@ MAX_SETUP = 100_000
 """How much of a project's description is read, in characters."""
 
 
-RANKS = re.compile(r"dist|parallel|rank|world|process|spawn|gather|reduce|barrier|broadcast|master|sync|cuda", re.I)
+RANKS = re.compile(
+    r"\b(?:dist|rank|spawn)\b|istributed|DataParallel|_rank|rank_|world_?size|barrier|all_reduce|all_gather|broadcast|"
+    r"is_main|is_master|(?:main|master)_process|set_epoch"
+)
 """One of these stands in code that could do harm in several processes where no caller tells what it is for."""
 
 
