@@ -118,3 +118,19 @@ def test_lightning_replicates_where_an_object_or_all_gpus_say_so(tmp_path):
     ):
         program = read(tmp_path, LIGHTNING.format(options=options))
         assert bool(program.of(ModelHandedOver)) is replicated, options
+
+
+def test_a_loop_over_the_keys_of_a_dictionary_gives_each_a_new_value(tmp_path):
+    """Whatever keys there are."""
+    program = read(
+        tmp_path,
+        """
+        from elsewhere import more
+        names = {"first": os.environ["RANK"], "second": os.environ["LOCAL_RANK"]}
+        names.update({key: 1 for key in more()})
+        for key in names:
+            names[key] = "gloo"
+        dist.init_process_group(names["first"])
+        """,
+    )
+    assert only(program.of(GroupInit)).backend.text() == "'gloo'"

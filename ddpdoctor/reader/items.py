@@ -231,11 +231,7 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
         if holder.path == "os.environ":
             write_variable(walk, key, value, node)
     elif isinstance(holder, Table):
-        if isinstance(key, Known) and isinstance(key.value, (str, int)):
-            write(holder.cells, key.value, walk.path, value)
-        else:
-            holder.open = True
-            write(holder.cells, ("key", text(key)), walk.path, value)
+        _set_in_table(walk, holder, key, value)
     elif isinstance(holder, Items):
         _set_listed(walk, holder, key, value)
     elif isinstance(holder, Object) and isinstance(
@@ -248,6 +244,17 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
         may_be_changed(holder)
         if isinstance(holder, (Made, Opaque)):
             holder.tags |= measures(value.tags)
+
+
+def _set_in_table(walk: Walk, holder: Table, key: Abstract, value: Abstract) -> None:
+    if isinstance(key, Known) and isinstance(key.value, (str, int)):
+        write(holder.cells, key.value, walk.path, value)
+    elif holder.cells and text(key) == f"key of {text(holder)}":  # a loop over the keys gives each a new value
+        for name in holder.cells:
+            write(holder.cells, name, walk.path, value)
+    else:
+        holder.open = True
+        write(holder.cells, ("key", text(key)), walk.path, value)
 
 
 def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: Abstract, node: ast.AST) -> None:
