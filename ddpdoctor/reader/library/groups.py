@@ -2,7 +2,7 @@
 
 import ast
 
-from ddpdoctor.condition import as_formula
+from ddpdoctor.condition import Literal, as_formula
 from ddpdoctor.events import Collective, GroupAsked, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import (
     NONE,
@@ -52,6 +52,8 @@ def _init(walk: Walk, call: Call) -> Abstract:
     backend = call.argument("backend", 0)
     device = call.argument("device_id")
     walk.grouped.add(walk.process)
+    before = walk.path
+    walk.path = frozenset(literal for literal in before if literal.holds or not _is_about_group(literal))
     walk.emit(
         GroupInit,
         call.node,
@@ -63,7 +65,14 @@ def _init(walk: Walk, call: Call) -> Abstract:
         device=lower_optional(device),
         store=not is_none(call.argument("store", 5)) or call.open,
     )
+    walk.path = before
     return NONE
+
+
+def _is_about_group(literal: Literal) -> bool:
+    """Whether a literal asks for a group: where one is made since there is none, there is one from then on."""
+    expression = literal.atom.expression
+    return expression is not None and expression.operator == "initialized"
 
 
 def _given(call: Call, name: str, position: int) -> Value | None:
