@@ -352,7 +352,7 @@ INDEX: tuple[Row, ...] = (
         summary="each rank cuts its own part out of the data, and some have a batch more: they wait for ever",
         severity="error",
         layers=("source", "probe"),
-        triggers=("LoaderBuilt",),
+        triggers=("Backward",),
         preview=False,
     ),
     Row(

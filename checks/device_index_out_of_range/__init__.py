@@ -91,9 +91,11 @@ def _numbers(trace: Predicted, event: Event) -> Iterator[int]:
     if count is not None:
         world = tuple(Member("spawn", rank, rank, 0, count, count) for rank in range(min(count, MOST)))
         yield from (number for _, number in indices(event.index, event.when, world) if number is not None)
-    elif own:
-        for world in WORLDS.values():
-            yield from (number for _, number in indices(event.index, event.when, world) if number is not None)
+        return
+    for world in WORLDS.values():
+        # without a list of its own it is not known how many ranks a node has: the first is there in any case
+        members = world if own else tuple(member for member in world if not member.local_rank)
+        yield from (number for _, number in indices(event.index, event.when, members) if number is not None)
 
 
 ALONE = Member("single", 0, 0, 0, 1, 1)

@@ -15,6 +15,7 @@ MAIN = "main"
 class Loop(Record):
     """A loop that an event is in: how it is written, over which loaders, for how many rounds, and whether it has a
     ``break`` or ``return`` that may end it before. ``count`` is how the number of rounds of a range is worked out.
+    ``cut`` is where each rank cut its own part out of what is gone through, where some can get more than others.
     """
 
     place: Place
@@ -23,6 +24,7 @@ class Loop(Record):
     rounds: Value | None = None
     count: Expression | None = None
     left_early: bool = False
+    cut: Place | None = None
 
 
 class Within(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.condition import Condition, as_formula, negation, together
 from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
+from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
@@ -144,9 +145,16 @@ def _rounds_over(
     place = walk.place(node)
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
-    early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders) and _has_break(node)
+    cut = None if loaders else uneven_cut(iterated)
+    early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders or cut) and _has_break(node)
     loop = Loop(
-        place=place, kind=kind, loaders=loaders, rounds=rounds_of(iterated), count=count_of(iterated), left_early=early
+        place=place,
+        kind=kind,
+        loaders=loaders,
+        rounds=rounds_of(iterated),
+        count=count_of(iterated),
+        left_early=early,
+        cut=cut,
     )
     begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
