@@ -145,3 +145,46 @@ g: null
 def test_what_is_no_yaml_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         load_yaml(text)
+
+
+COPIES = {
+    "pairs": "for key, value in content.items():\n            setattr(self, key, value)",
+    "keys": "for key in content:\n            setattr(self, key, content[key])",
+    "some made plain": (
+        "for key, value in content.items():\n            if isinstance(value, str):\n"
+        "                value = value.strip()\n            setattr(self, key, value)"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_an_object_has_the_attributes_that_a_loop_gives_it_from_a_file(tmp_path, way):
+    (tmp_path / "config.yaml").write_text("a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nsize: 6\nf: 7\n", encoding="utf-8")
+    program = read(
+        tmp_path,
+        f"""
+import yaml
+class Options:
+    def __init__(self, path):
+        with open(path) as stream:
+            content = yaml.safe_load(stream)
+        {COPIES[way]}
+options = Options("config.yaml")
+DataLoader(range(8), batch_size=options.size)
+""",
+    )
+    assert default_of(only(program.of(LoaderBuilt)).batch_size) == 6
+
+
+def test_the_type_of_what_a_file_says_decides(tmp_path):
+    (tmp_path / "config.yaml").write_text("layers: 12\nstages: [3, 4]\n", encoding="utf-8")
+    program = read(
+        tmp_path,
+        """
+        import yaml
+        content = yaml.safe_load(open("config.yaml"))
+        DataLoader(range(8), batch_size=1 if isinstance(content["layers"], (tuple, list)) else 2)
+        DataLoader(range(8), batch_size=1 if isinstance(content["stages"], (tuple, list)) else 2)
+        """,
+    )
+    assert [default_of(built.batch_size) for built in program.of(LoaderBuilt)] == [2, 1]

@@ -57,3 +57,26 @@ def test_a_variable_that_is_not_known_is_written_all_the_same(tmp_path, write):
 def test_an_argument_that_keywords_may_hold_is_not_missing(tmp_path, arguments, missing):
     program = read(tmp_path, f"import json\ndist.init_process_group({arguments})\n")
     assert (only(program.of(GroupInit)).group_rank is None) is missing
+
+
+@pytest.mark.parametrize(
+    ("call", "count", "process"),
+    [
+        ("notebook_launcher(train, (3,), num_processes=2)", 2, "child 0"),
+        ("notebook_launcher(train, args=(3,), num_processes=1)", None, "main"),
+        ("debug_launcher(train, (3,), 4)", 4, "child 0"),
+    ],
+)
+def test_a_launcher_of_a_notebook_forks_the_ranks(tmp_path, call, count, process):
+    text = f"""
+    from accelerate import debug_launcher, notebook_launcher
+    def train(size):
+        dist.init_process_group("gloo", world_size=size)
+    {call}
+    """
+    program = read(tmp_path, text)
+    started = program.of(ProcessStarted)
+    assert [(event.method, event.count.value) for event in started] == ([("fork", count)] if count else [])
+    init = only(program.of(GroupInit))
+    assert init.process == process
+    assert init.world_size.value == 3

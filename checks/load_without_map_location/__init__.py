@@ -20,13 +20,16 @@ from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import is_none
 
+LOADERS = frozenset({"torch.load", "torch.jit.load"})
+"""What puts tensors back where they were saved from: torch/serialization.py and torch/jit/_serialization.py."""
+
 
 def all_ranks_load_onto_one_gpu(trace: Predicted) -> Iterator[Fault]:
     """Find checkpoints that several ranks load without saying where their tensors go."""
     if not (is_distributed(trace) or hands_its_model_over(trace)) or not _has_gpus(trace):
         return
     for event in trace.of(FileUsed):
-        if event.op != "load" or event.by != "torch.load" or "rank" in event.path.taint:
+        if event.op != "load" or event.by not in LOADERS or "rank" in event.path.taint:
             continue
         if not is_rank_process(trace, event) or one_device_each(trace, event.process):
             continue

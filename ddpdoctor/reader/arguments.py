@@ -1,9 +1,10 @@
 """The arguments of a call, and dictionaries that are put into others: what ``**`` passes under which condition."""
 
 import ast
+from typing import NamedTuple
 
 from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, negation
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Table
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Choice, Items, Known, Table, Tags
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Made
@@ -38,10 +39,18 @@ def update_table(walk: Walk, table: Table, other: Abstract) -> None:
         table.extra |= other.tags
 
 
-def arguments(
-    walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame
-) -> tuple[tuple[Abstract, ...], dict[str, Abstract], bool]:
-    """Return the positional and keyword arguments of a call, and whether it gets more that are not known."""
+class Given(NamedTuple):
+    """The arguments of a call; ``more`` that are not known, and what of batches flows in with those."""
+
+    args: tuple[Abstract, ...]
+    kwargs: dict[str, Abstract]
+    more: bool
+    spread: Tags
+
+
+def arguments(walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame) -> Given:
+    """Return the positional and keyword arguments of a call."""
+    spread = NO_TAGS
     args: list[Abstract] = []
     kwargs: dict[str, Abstract] = {}
     more = False
@@ -53,6 +62,7 @@ def arguments(
                 more = more or value.open
             else:
                 more = True
+                spread |= of_batches(value.tags)
                 if "shard" in value.tags:  # a rank's own part of the data, in however many tensors
                     args.append(value)
         else:
@@ -65,10 +75,19 @@ def arguments(
         table = Table()
         update_table(walk, table, value)
         more = more or table.open
+        spread |= of_batches(value.tags)
         for key, cell in table.cells.items():
             if isinstance(key, str):
                 kwargs.setdefault(key, _possibly(walk, cell))
-    return tuple(args), kwargs, more
+    return Given(tuple(args), kwargs, more, spread)
+
+
+def of_batches(tags: Tags) -> Tags:
+    """Return the part of what flows into a value that comes from batches."""
+    return frozenset(tag for tag in tags if tag == "data" or (isinstance(tag, tuple) and tag[0] in OF_BATCHES))
+
+
+OF_BATCHES = ("batch", "measure", "pooled", "forward")
 
 
 def _possibly(walk: Walk, cell: list[tuple[Condition, Abstract]]) -> Abstract:

@@ -226,8 +226,9 @@ def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     callee = walk.evaluate(node.func, frame)
     if isinstance(callee, External) and callee.path == "builtins.next" and node.args:
         walk.first_look = node.args[0]
-    args, kwargs, more = arguments(walk, node, frame)
-    return walk.call(callee, Call(args, kwargs, node, frame, more))
+    given = arguments(walk, node, frame)
+    call = Call(given.args, given.kwargs, node, frame, given.more, spread=given.spread)
+    return walk.call(callee, call)
 
 
 def _super(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:

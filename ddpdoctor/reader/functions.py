@@ -49,7 +49,8 @@ def run_body(
     visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
     if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or visits >= MAX_VISITS:
         walk.unfollowed(function.name, call.given(), call.node)
-        return Opaque(f"{function.name}()", put_together(call.flow()))
+        flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
+        return Opaque(f"{function.name}()", flow if walk.in_forward else put_together(flow))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
     walk.called.add(body)
     frame = Frame(function.module, {}, function=function, parent=function.frame, owner=function.owner)
@@ -109,17 +110,20 @@ def _bind(function: Function, frame: Frame, call: Call) -> None:
             value = function.options[name]
         elif i >= first_default:
             default = function.defaults[i - first_default]
-            value = Opaque(name, default=default) if call.open else default
+            value = Opaque(name, call.spread, default=default) if call.open else default
         else:
-            value = hinted(name, NO_TAGS)
+            value = hinted(name, call.spread)
         frame.cells[name] = [(ALWAYS, value)]
     for arg, default_value in zip(spec.kwonlyargs, function.keyword_defaults, strict=True):
         given = rest.pop(arg.arg, None) or function.options.get(arg.arg) or default_value or hinted(arg.arg, NO_TAGS)
         frame.cells[arg.arg] = [(ALWAYS, given)]
     if spec.vararg is not None:
-        frame.cells[spec.vararg.arg] = [(ALWAYS, Items(call.args[len(names) :], "tuple", more=call.open))]
+        items = Items(call.args[len(names) :], "tuple", more=call.open)
+        items.extra = call.spread
+        frame.cells[spec.vararg.arg] = [(ALWAYS, items)]
     if spec.kwarg is not None:
         table = Table({key: [(ALWAYS, value)] for key, value in rest.items()}, more=call.open)
+        table.extra = call.spread
         frame.cells[spec.kwarg.arg] = [(ALWAYS, table)]
 
 

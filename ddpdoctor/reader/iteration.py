@@ -9,6 +9,7 @@ from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref, Value
@@ -78,9 +79,26 @@ PASSING = frozenset(
 """Calls whose result goes over the same items as their first argument."""
 
 
-def listed(walk: Walk, value: Abstract) -> Items | None:
-    """Return the items that iterating a value goes over, where all of them are known."""
+def listed(walk: Walk, value: Abstract, *, known_ones: bool = False) -> Items | None:
+    """Return the items that iterating a value goes over, where all of them are known.
+
+    With ``known_ones`` those that are known of a dictionary will do, and a configuration is one.
+    """
+    if known_ones:
+        value = _closed(value)
     return _listed(walk, value, MAX_NESTED)
+
+
+def _closed(value: Abstract) -> Abstract:
+    """Return a dictionary, or a view of one, as if what is known of it were all of it."""
+    if isinstance(value, Settings):
+        value = value.table()
+    if isinstance(value, Table):
+        return Table(value.cells) if value.cells else value
+    first = value.args[0] if isinstance(value, Made) and value.args else None
+    if isinstance(value, Made) and isinstance(first, Table) and first.open:
+        return Made(value.path, value.ref, (_closed(first), *value.args[1:]), value.kwargs, value.tags)
+    return value
 
 
 MAX_NESTED = 5

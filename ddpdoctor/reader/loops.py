@@ -130,8 +130,9 @@ def _rounds_over(
 ) -> None:
     outer, before = walk.loops, walk.path
     iterated = own_iterator(walk, iterated, node, frame)
-    all_of_them = listed(walk, iterated)
-    if all_of_them is not None and len(all_of_them.items) <= _unrolled(kind):
+    copies = sets_attributes(node)
+    all_of_them = listed(walk, iterated, known_ones=copies)
+    if all_of_them is not None and len(all_of_them.items) <= (MAX_COPIED if copies else _unrolled(kind)):
         for item in all_of_them.items:
             walk.path, walk.dead = before, False
             frame.loops.append((None, before))
@@ -162,6 +163,20 @@ def _rounds_over(
     frame.loops.append((loop, before))
     body(item_of(walk, iterated, node, loop))
     frame.loops.pop()
+
+
+def sets_attributes(node: ast.AST) -> bool:
+    """Whether a loop does little more than give an object an attribute a round: ``setattr(self, key, value)``."""
+    if not isinstance(node, ast.For) or len(node.body) > MAX_STATEMENTS:
+        return False
+    inner = [part for statement in node.body for part in ast.walk(statement)]
+    calls = [part.func.id for part in inner if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
+    return "setattr" in calls and not any(isinstance(part, (ast.For, ast.While)) for part in inner)
+
+
+MAX_STATEMENTS = 4
+MAX_COPIED = 128
+"""How many items of a configuration are made attributes of an object, one by one."""
 
 
 def _unrolled(kind: str) -> int:

@@ -54,7 +54,8 @@ class OutOfBudget(Exception):
 class Call(NamedTuple):
     """A call: what is called (by its dotted path when it is from outside), the arguments, and where it stands.
 
-    ``receiver`` is the object of a method; ``open`` is true when ``*`` or ``**`` of something unknown is passed too;
+    ``receiver`` is the object of a method; ``open`` is true when ``*`` or ``**`` of something unknown is passed too,
+    and ``spread`` is what of batches flows in with that;
     ``instance`` is the project's object whose base class the call constructs, if it does that.
     """
 
@@ -66,6 +67,7 @@ class Call(NamedTuple):
     path: str = ""
     receiver: Abstract | None = None
     instance: Object | None = None
+    spread: Tags = NO_TAGS
 
     def argument(self, name: str, position: int | None = None) -> Abstract | None:
         """Return an argument by name or position, or ``None`` when it was not given."""
@@ -79,7 +81,7 @@ class Call(NamedTuple):
 
     def flow(self) -> Tags:
         """Return what flows into the call's result."""
-        return NO_TAGS.union(*(value.tags for value in self.given()))
+        return self.spread.union(*(value.tags for value in self.given()))
 
     def with_first(self, value: Abstract) -> "Call":
         """Return the call with one more argument in front."""

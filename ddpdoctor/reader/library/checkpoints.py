@@ -111,6 +111,7 @@ FUNCTIONS = {
     "torch.save": _save,
     "torch.jit.save": _save,
     "torch.load": _load,
+    "torch.jit.load": _load,
     **dict.fromkeys(
         (
             "torch.nn.utils.consume_prefix_in_state_dict_if_present",

@@ -12,7 +12,8 @@ EVALUATION = {
     "test": ("test_step", "on_test_epoch_end", "test_epoch_end"),
 }
 """The hooks that each of a trainer's methods runs on data that its sampler deals out to the ranks."""
-MAX_STEPS = 2_000
+MAX_STEPS = 20_000
+"""Enough for the forwards of deep models whose layers the project writes out."""
 
 
 def is_lightning_module(value: Abstract) -> bool:

@@ -1,5 +1,7 @@
 """Which dotted paths are wrappers, loaders, samplers, models: the families that the models of calls share."""
 
+import re
+
 from ddpdoctor.reader.abstract import Abstract, Items, Table
 from ddpdoctor.reader.objects import Made, Object
 
@@ -166,10 +168,21 @@ def is_module(value: Abstract) -> bool:
         return any(_is_module_class(path) for path in value.cls.external_bases())
     if not isinstance(value, Made):
         return False
-    if value.path in WRAPPERS or value.path.startswith(MODEL_MAKERS):
+    if value.path in WRAPPERS or value.path.startswith(MODEL_MAKERS) or _is_of_transformers(value.path):
         return True
     head, _, last = value.path.rpartition(".")
     return head == "torch.nn" and last[:1].isupper() and last != "Parameter"
+
+
+def _is_of_transformers(path: str) -> bool:
+    """Whether a call makes a model of transformers: ``BertForSequenceClassification.from_pretrained(name)``."""
+    made = _TRANSFORMERS.fullmatch(path)
+    return made is not None and not made[1].startswith("DataCollator")
+
+
+_TRANSFORMERS = re.compile(
+    r"transformers\.(?:models\.[\w.]+\.)?([A-Z]\w*(?:For[A-Z]\w*|Model))(?:\.from_pretrained|\.from_config|\._from_config)?"
+)
 
 
 def _is_module_class(path: str) -> bool:

@@ -1,6 +1,7 @@
 """Objects of libraries that add up a metric over the batches of an evaluation."""
 
-from ddpdoctor.reader.abstract import NONE, Abstract, Opaque
+from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, is_none, put_together
+from ddpdoctor.reader.arguments import of_batches
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text
@@ -21,4 +22,30 @@ def _counted(walk: Walk, call: Call) -> Abstract | None:
     return NONE
 
 
-METHODS = {f"{meter}.update": _counted for meter in METERS}
+def _added(walk: Walk, call: Call) -> Abstract | None:
+    """``metric.add_batch(predictions=…, references=…)``: kept until the metric is computed."""
+    metric = call.receiver
+    if not isinstance(metric, Made):
+        return None
+    metric.tags |= of_batches(call.flow())
+    return NONE
+
+
+def _computed(walk: Walk, call: Call) -> Abstract | None:
+    """``metric.compute()``: of what was added on this rank alone, unless it was told how many processes there are."""
+    metric = call.receiver
+    if not isinstance(metric, Made):
+        return None
+    tags = of_batches(metric.tags | call.flow())
+    metric.tags -= tags
+    alone = is_none(metric.kwargs.get("num_process")) and not metric.open
+    return Opaque(f"{text(metric)}.compute()", tags if alone else put_together(tags))
+
+
+LIBRARY = ("evaluate.load", "evaluate.combine", "datasets.load_metric")
+"""Metrics that come by their name: evaluate/module.py gathers through files, and only with ``num_process``."""
+METHODS = {
+    **{f"{meter}.update": _counted for meter in METERS},
+    **{f"{metric}.{name}": _added for metric in LIBRARY for name in ("add", "add_batch")},
+    **{f"{metric}.compute": _computed for metric in LIBRARY},
+}

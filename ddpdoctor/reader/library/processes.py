@@ -29,6 +29,10 @@ from ddpdoctor.world import Expression, is_counted
 SPAWN = "torch.multiprocessing.spawn"
 PROCESS = "multiprocessing.Process"
 CONTEXT = "multiprocessing.context"
+LAUNCHERS = tuple(
+    f"accelerate.{name}"
+    for name in ("notebook_launcher", "debug_launcher", "launchers.notebook_launcher", "launchers.debug_launcher")
+)
 METHOD = "start method"
 """The hidden attribute of a process that was made by a context."""
 
@@ -55,6 +59,28 @@ def _spawn(walk: Walk, call: Call) -> Abstract:
         args = tuple(given.items) if isinstance(given, Items) else ()
         _run_child(walk, child, function, Call((_index(), *args), {}, call.node, call.frame))
     return context
+
+
+def _launched(walk: Walk, call: Call) -> Abstract:
+    """``notebook_launcher(function, args, num_processes)``: forks the ranks; with one it calls the function itself.
+
+    ``accelerate/launchers.py``: each rank finds its number in the environment, as with torchrun, and not among its
+    arguments.
+    """
+    function, given = call.argument("function", 0), call.argument("args", 1)
+    count = call.argument("num_processes", 2) or Opaque("as many as there are devices")
+    inner = Call(tuple(given.items) if isinstance(given, Items) else (), {}, call.node, call.frame)
+    if function is None:
+        return NONE
+    if known(count) in (0, 1):
+        walk.call(function, inner)
+        return NONE
+    started = _marked(walk.make(call, NO_TAGS, call.path))
+    child = _start(
+        walk, call, started, function, given, method="fork", count=count, join=Known(True), daemon=Known(False)
+    )
+    _run_child(walk, child, function, inner)
+    return NONE
 
 
 def _index() -> Abstract:
@@ -200,6 +226,7 @@ def _context_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abs
 FUNCTIONS = {
     SPAWN: _spawn,
     "torch.multiprocessing.start_processes": _spawn,
+    **dict.fromkeys(LAUNCHERS, _launched),
     "multiprocessing.Process": _process,
     "torch.multiprocessing.Process": _process,
     "torch.multiprocessing.set_start_method": _set_start_method,

@@ -1,6 +1,6 @@
 """What can be told of a value's type and attributes without knowing it."""
 
-from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Table
+from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Opaque, Table, is_none
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Class, Function, Made, Object
@@ -17,6 +17,8 @@ _BUILTIN_TYPES = {
 def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     """Whether a value is an instance of a class; ``None`` when that cannot be told."""
     path = cls.path if isinstance(cls, External) else None
+    if isinstance(value, Opaque) and isinstance(value.default, (Known, Items, Table)) and not is_none(value.default):
+        return is_instance(value.default, cls)  # what the user gives in its place is of the same type
     if isinstance(value, Object):
         if isinstance(cls, Class):
             return cls in value.cls.resolution()
