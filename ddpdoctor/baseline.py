@@ -7,7 +7,7 @@ baseline's folder, so that it does not matter where a check-up is started.
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor import registry
 from ddpdoctor.checkup import Checked, Report
@@ -18,6 +18,7 @@ from ddpdoctor.ignores import UNUSED, could_be_found_in
 from ddpdoctor.layer import SOURCE
 from ddpdoctor.lines import Lines
 from ddpdoctor.merging import identity
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.paths import Paths
 from ddpdoctor.place import Place
 from ddpdoctor.projects import lies_in

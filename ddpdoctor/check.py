@@ -1,10 +1,10 @@
 """What a check is: one fault, seen in the predicted trace, in the observed one, or in both."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ddpdoctor.events import Event
 from ddpdoctor.finding import Fault, Severity, Verdict
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.record import Record
 from ddpdoctor.trace import Observed, Predicted
 

@@ -7,8 +7,9 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
 

@@ -1,9 +1,9 @@
 """Where the ranks' collectives go apart, group by group."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.events import Collective
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import Group
 
 POINT_TO_POINT = frozenset(

@@ -8,13 +8,13 @@ import io
 import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ddpdoctor import registry
 from ddpdoctor.checkup import Configuration, Project
 from ddpdoctor.finding import Fault, Finding, Fix, Severity
 from ddpdoctor.layer import LAYERS, SOURCE
 from ddpdoctor.lines import Lines
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.names import split, unknown
 from ddpdoctor.place import Place
 

@@ -1,6 +1,6 @@
 """Where in the user's files something stands."""
 
-from typing import NamedTuple
+from ddpdoctor.named import NamedTuple
 
 
 class Place(NamedTuple):

@@ -1,10 +1,11 @@
 """In which rounds of a loop something happens, as far as the loop's count decides it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.condition import Atom, Formula, literals
 from ddpdoctor.events import Loop
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.truth import worth
 from ddpdoctor.world import LEAVES, UNKNOWN, WORLDS, Expression, evaluate, evaluate_with, is_counted

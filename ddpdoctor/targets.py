@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from ddpdoctor.content import is_notebook
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.status import MisuseError
 
 STANDARD_INPUT = "-"

@@ -6,7 +6,9 @@ launch world, whether it holds there: see :func:`evaluate` and :data:`WORLDS`.
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from ddpdoctor.named import NamedTuple
 
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 

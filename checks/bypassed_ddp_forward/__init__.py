@@ -3,12 +3,12 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, Collective, Forward, ModelWrapped, OptimizerStep
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.trace import Observed, Predicted
 
 REDUCTIONS = ("all_reduce", "all_gather", "reduce")

@@ -1,7 +1,6 @@
 """A deadlock that a run came to and that no other finding accounts for."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import Literal, literals
@@ -9,6 +8,7 @@ from ddpdoctor.divergence import first_difference, missing_from
 from ddpdoctor.events import Blocked, Collective, Ended, Event, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed
 from ddpdoctor.join import same_calls
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed
 from ddpdoctor.value import Group

@@ -1,7 +1,6 @@
 """A port that is written into the code: the second run on the machine finds it in use."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import Atom, Condition, compatible
@@ -9,6 +8,7 @@ from ddpdoctor.events import MAIN, EnvSet, Event, GroupInit
 from ddpdoctor.facts import can_set_up_ranks, starts_its_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.launch import is_alone
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Value, alternatives

@@ -1,7 +1,6 @@
 """BatchNorm layers that reach data-parallel training as they are: each rank normalises by its own batch."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import (
@@ -18,6 +17,7 @@ from ddpdoctor.events import (
 from ddpdoctor.facts import default_of, training_backwards
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, alternatives
 

@@ -1,8 +1,7 @@
 """What every event has: its place, process, order and condition, the loops and the blocks that it is in."""
 
-from typing import NamedTuple
-
 from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 from ddpdoctor.value import Ref, Value

@@ -1,9 +1,8 @@
 """Files, and the states of models and optimisers that go into them and come out of them."""
 
-from typing import NamedTuple
-
 from ddpdoctor.condition import Condition
 from ddpdoctor.events.base import Event
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import NONE, Ref, Value
 
 

@@ -1,9 +1,9 @@
 """The model: how it is built, wrapped and changed."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ddpdoctor.events.base import Event
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.value import Ref, Value
 

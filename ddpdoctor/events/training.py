@@ -1,9 +1,8 @@
 """The training step: forwards, backwards, gradients and optimiser steps."""
 
-from typing import NamedTuple
-
 from ddpdoctor.condition import Formula
 from ddpdoctor.events.base import Event
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import Ref, Value
 
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.harness import run_folder
 from ddpdoctor.harness.contain import copy
@@ -23,6 +23,7 @@ from ddpdoctor.harness.contain.ranks import Command, serve
 from ddpdoctor.harness.contain.removal import remove
 from ddpdoctor.harness.contain.shared_memory import SharedMemory
 from ddpdoctor.harness.processes import descendants
+from ddpdoctor.named import NamedTuple
 
 SHUTDOWN_SECONDS = 5.0
 """Killed processes are gone in milliseconds; what is not after this long hangs in the kernel and is left."""

@@ -1,10 +1,10 @@
 """Tells a run whose ranks wait for each other in vain from one that is slow."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.divergence import Difference, first_difference
 from ddpdoctor.events import Collective
+from ddpdoctor.named import NamedTuple
 
 ALL_WAIT_SECONDS = 3.0
 """Every rank waits in a collective and nothing moves: a collective on loopback takes milliseconds."""

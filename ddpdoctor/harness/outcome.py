@@ -1,7 +1,6 @@
 """Decides from a run's trace and its end what became of each layer."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.events import (
     MEETING,
@@ -25,6 +24,7 @@ from ddpdoctor.harness import reasons
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.supervise import Ending
 from ddpdoctor.layer import MODEL, PROBE, LayerState
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.trace import Observed
 from ddpdoctor.value import Constant
 

@@ -4,7 +4,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+from ddpdoctor.named import NamedTuple
 
 NEITHER_RUNS_NOR_LOADS = frozenset("SITZXt")
 """States of a thread in which it neither runs nor waits for a disk: sleeping, idle, stopped, ended."""

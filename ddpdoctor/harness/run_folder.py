@@ -33,9 +33,10 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.harness.plan import Plan
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.record import Record
 
 RUN_VARIABLE = "DDPDOCTOR_RUN"

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ddpdoctor.harness import memory
 from ddpdoctor.harness.guard import SHUTDOWN_SECONDS
@@ -11,6 +10,7 @@ from ddpdoctor.harness.guardian import Guardian
 from ddpdoctor.harness.hang import deadlocked
 from ddpdoctor.harness.plan import Plan
 from ddpdoctor.harness.watch import Watch
+from ddpdoctor.named import NamedTuple
 
 LOOK_SECONDS = 0.1
 MEASURE_SECONDS = 0.25

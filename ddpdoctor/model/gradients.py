@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -10,6 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ddpdoctor.events import ParameterSeen
 from ddpdoctor.layout import same_memory_order
 from ddpdoctor.model.strides import Strides, StrideWarning, is_dense, view_strides
+from ddpdoctor.named import NamedTuple
 
 
 class BackwardSeen(NamedTuple):

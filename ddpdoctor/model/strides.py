@@ -12,11 +12,11 @@ So what DDP warns of is most often *nominal*: the same order in memory under two
 """
 
 import re
-from typing import NamedTuple
 
 import torch
 
 from ddpdoctor.layout import row_major
+from ddpdoctor.named import NamedTuple
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]

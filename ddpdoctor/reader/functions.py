@@ -11,6 +11,7 @@ from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.world import Expression
 
@@ -152,7 +153,7 @@ def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:
 
 
 def _returns_something(creator: Function) -> bool:
-    return any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(creator.node))
+    return any(isinstance(inner, ast.Return) and inner.value is not None for inner in nodes_of(creator.node))
 
 
 def type_of(cls: Class) -> str:

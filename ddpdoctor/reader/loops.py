@@ -15,6 +15,7 @@ from ddpdoctor.reader.iteration import count_of, item_of, listed, loaders_in, ro
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.truth import holds_for
 from ddpdoctor.world import WORLDS, Expression, constant
@@ -64,7 +65,7 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
 
 def _end_by_its_test(walk: Walk, node: ast.While, frame: Frame, before: Condition) -> None:
     """Note under which condition the test of a ``while`` ends it, as its body leaves the names in it."""
-    if isinstance(node.test, ast.Constant) or any(isinstance(inner, ast.Call) for inner in ast.walk(node.test)):
+    if isinstance(node.test, ast.Constant) or any(isinstance(inner, ast.Call) for inner in nodes_of(node.test)):
         return
     walk.path, walk.dead = before, False
     over = walk.assuming(negation(walk.test(node.test, frame)))
@@ -91,7 +92,7 @@ def _has_break(node: "ast.For | ast.AsyncFor | ast.While") -> bool:
         if not isinstance(inner, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef, ast.Lambda)):
             pending.extend(ast.iter_child_nodes(inner))
         else:
-            pending.extend(child for child in ast.walk(inner) if isinstance(child, ast.Return))
+            pending.extend(child for child in nodes_of(inner) if isinstance(child, ast.Return))
     return False
 
 

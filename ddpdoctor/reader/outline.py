@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from ddpdoctor.content import read_file
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.source import MAX_BYTES
 
 _FRAMEWORKS = (

@@ -4,6 +4,7 @@ import ast
 
 from ddpdoctor.reader.abstract import Abstract, Choice, Items
 from ddpdoctor.reader.objects import Bound, Class, Function, Object, Partial
+from ddpdoctor.reader.trees import nodes_of
 
 MAX_DEPTH = 4
 
@@ -41,7 +42,7 @@ def _of_function(function: Function) -> str:
     outer = function.frame.function
     if outer is None or function.node.decorator_list or function.name in function.frame.globals:
         return ""
-    if any(_is_wraps(decorator) for decorator in ast.walk(function.node) if isinstance(decorator, ast.Call)):
+    if any(_is_wraps(decorator) for decorator in nodes_of(function.node) if isinstance(decorator, ast.Call)):
         return ""
     return f"{function.name}(), which is local to {outer.name}(),"
 

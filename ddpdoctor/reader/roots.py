@@ -13,6 +13,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Object
 from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Call, Walk
 
 REACHED: tuple[type[Event], ...] = (GroupInit, ModelWrapped, ProcessStarted, LoaderBuilt, Backward, FrameworkOwns)
@@ -73,9 +74,9 @@ def speaks_of_ranks(text: str) -> bool:
 
 
 def _mentioned(tree: ast.Module) -> frozenset[str]:
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     names |= {
-        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        node.attr for node in nodes_of(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     }
     return frozenset(names)
 

@@ -16,6 +16,7 @@ from ddpdoctor.reader.loops import leave_loops, run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Runner, Walk
 from ddpdoctor.world import Expression
 
@@ -225,7 +226,7 @@ def _caught(node: "ast.Try") -> frozenset[str]:
     """Return the names of the exceptions after which the program goes on: caught, and not raised again."""
     found: set[str] = set()
     for handler in node.handlers:
-        if any(_ends(inner) for one in handler.body for inner in ast.walk(one)):
+        if any(_ends(inner) for one in handler.body for inner in nodes_of(one)):
             continue
         types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         found |= {_ALL_EXCEPTIONS[0] if one is None else getattr(one, "attr", getattr(one, "id", "")) for one in types}

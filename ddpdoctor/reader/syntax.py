@@ -3,9 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from ddpdoctor.reader.objects import Class
+from ddpdoctor.reader.trees import nodes_of, own_nodes
+
+Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 
 RANK_WORDS = frozenset(
     [
@@ -36,7 +39,7 @@ class Syntax:
     def __init__(self) -> None:
         self._generators: dict[ast.AST, bool] = {}
         self._attributes: dict[ast.AST, frozenset[str]] = {}
-        self._assigned: dict[ast.AST, frozenset[str]] = {}
+        self._stores: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._rank_aware: dict[Class, bool] = {}
         self._drawn_with: dict[Class, frozenset[str]] = {}
         self._read: dict[ast.AST, frozenset[str]] = {}
@@ -49,23 +52,13 @@ class Syntax:
             self._generators[node] = any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in own_nodes(body))
         return self._generators[node]
 
-    def assigned_in(self, loop: "ast.For | ast.AsyncFor | ast.While") -> frozenset[str]:
+    def assigned_in(self, loop: Loop) -> frozenset[str]:
         """Return the names of the variables that a loop's body gives values."""
-        if loop not in self._assigned:
-            self._assigned[loop] = frozenset(
-                inner.id
-                for inner in own_nodes(loop.body)
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-            )
-        return self._assigned[loop]
+        return frozenset(self._stores_in(loop))
 
-    def counts_up(self, loop: "ast.For | ast.AsyncFor | ast.While", name: str) -> bool:
+    def counts_up(self, loop: Loop, name: str) -> bool:
         """Whether a loop adds one to a variable in each round, and gives it no value otherwise."""
-        stores = [
-            inner
-            for inner in own_nodes(loop.body)
-            if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
-        ]
+        stores = self._stores_in(loop).get(name, [])
         added = [
             one.target
             for one in loop.body
@@ -75,6 +68,23 @@ class Syntax:
             and one.value.value == 1
         ]
         return len(stores) == 1 and stores[0] in added
+
+    def sets(self, loop: Loop, name: str) -> bool:
+        """Whether a loop gives a variable a value anew, and does not only add to the one that it has."""
+        stores = self._stores_in(loop).get(name)
+        if not stores:
+            return False
+        added = {id(one.target) for one in own_nodes(loop.body) if isinstance(one, ast.AugAssign)}
+        return any(id(store) not in added for store in stores)
+
+    def _stores_in(self, loop: Loop) -> dict[str, list[ast.Name]]:
+        """Return where a loop's body gives variables values, by their names."""
+        if loop not in self._stores:
+            self._stores[loop] = stores = dict[str, list[ast.Name]]()
+            for inner in own_nodes(loop.body):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    stores.setdefault(inner.id, []).append(inner)
+        return self._stores[loop]
 
     def attributes_set_in(self, function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> frozenset[str]:
         """Return the names of the attributes that a function gives values, of whatever object."""
@@ -86,33 +96,22 @@ class Syntax:
             )
         return self._attributes[function]
 
-    def sets(self, loop: "ast.For | ast.AsyncFor | ast.While", name: str) -> bool:
-        """Whether a loop gives a variable a value anew, and does not only add to the one that it has."""
-        added = {id(one.target) for one in own_nodes(loop.body) if isinstance(one, ast.AugAssign)}
-        return any(
-            isinstance(inner, ast.Name)
-            and inner.id == name
-            and isinstance(inner.ctx, ast.Store)
-            and id(inner) not in added
-            for inner in own_nodes(loop.body)
-        )
-
     def has_another_rank(self, trees: "tuple[ast.Module, ...]", option: str) -> bool:
         """Whether a program takes its rank from elsewhere than an option, and never stores it under that name."""
-        nodes = [node for tree in trees for node in ast.walk(tree)]
+        nodes = [node for tree in trees for node in nodes_of(tree)]
         return any(map(_tells_the_rank, nodes)) and not any(_stores(node, option) for node in nodes)
 
     def names_read(self, tree: ast.AST) -> frozenset[str]:
         """Return the attributes that code reads, and the words in its texts by which it can come to others."""
         if tree not in self._read:
-            self._read[tree] = frozenset(word for node in ast.walk(tree) for word in _words(node))
+            self._read[tree] = frozenset(word for node in nodes_of(tree) for word in _words(node))
         return self._read[tree]
 
     def named_twice(self, tree: ast.ClassDef) -> frozenset[str]:
         """Return the attributes that a class gives what a variable holds already (``self.proj = proj``)."""
         return frozenset(
             target.attr
-            for node in ast.walk(tree)
+            for node in nodes_of(tree)
             if isinstance(node, ast.Assign) and (isinstance(node.value, ast.Name) or len(node.targets) > 1)
             for target in node.targets
             if isinstance(target, ast.Attribute)
@@ -123,11 +122,11 @@ class Syntax:
         if tree not in self._dynamic:
             imported = {
                 (alias.asname or alias.name).partition(".")[0]
-                for node in ast.walk(tree)
+                for node in nodes_of(tree)
                 if isinstance(node, (ast.Import, ast.ImportFrom))
                 for alias in node.names
             }
-            self._dynamic[tree] = any(_is_dynamic(node, imported) for node in ast.walk(tree))
+            self._dynamic[tree] = any(_is_dynamic(node, imported) for node in nodes_of(tree))
         return self._dynamic[tree]
 
     def mentions_rank(self, cls: Class) -> bool:
@@ -151,7 +150,7 @@ class Syntax:
                 name = pending.pop()
                 if name not in found:
                     found.add(name)
-                    nodes = (inner for node in methods.get(name, ()) for inner in ast.walk(node))
+                    nodes = (inner for node in methods.get(name, ()) for inner in nodes_of(node))
                     pending += [inner.attr for inner in nodes if _is_read_of_self(inner)]
             self._drawn_with[cls] = frozenset(found)
         return self._drawn_with[cls]
@@ -185,7 +184,7 @@ def _is_dynamic(node: ast.AST, imported: set[str]) -> bool:
         from_outside = isinstance(node.value, ast.Name) and node.value.id in imported
         return node.attr in _ALL_PARTS and not from_outside
     if isinstance(node, ast.FunctionDef) and node.name == "forward":
-        return any(isinstance(one, ast.Attribute) and one.attr.endswith("modules") for one in ast.walk(node))
+        return any(isinstance(one, ast.Attribute) and one.attr.endswith("modules") for one in nodes_of(node))
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
     first = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else None
@@ -211,19 +210,9 @@ def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
 
 
-def own_nodes(body: "list[ast.stmt]") -> Iterator[ast.AST]:
-    """Yield the nodes of a body, without those of functions and classes defined in it."""
-    pending: list[ast.AST] = list(body)
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            pending.extend(ast.iter_child_nodes(node))
-
-
 def speaks_of_ranks(node: ast.AST) -> bool:
     """Whether a piece of a program names a rank."""
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, ast.Name) and inner.id in RANK_WORDS:
             return True
         if isinstance(inner, ast.Attribute) and inner.attr in RANK_WORDS:

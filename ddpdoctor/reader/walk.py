@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.condition import ALWAYS, Atom, Condition, Formula, Literal, assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
 from ddpdoctor.reader.frame import Frame

@@ -5,7 +5,7 @@ import builtins
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.events import MAIN
 from ddpdoctor.harness.child.ending import Ending
@@ -14,6 +14,7 @@ from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.rounds import Stop
 from ddpdoctor.harness.child.source_cut import ROUNDS
+from ddpdoctor.named import NamedTuple
 
 
 class Birth(NamedTuple):

@@ -5,11 +5,12 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.events import Collective
 from ddpdoctor.harness.child.frames import OURS, UserFrames
 from ddpdoctor.harness.child.recorder import Recorder
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import Value
 
 OPERATIONS = {

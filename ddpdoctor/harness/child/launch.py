@@ -7,7 +7,6 @@ import importlib.util
 import os
 import sys
 import types
-from typing import NamedTuple
 
 from ddpdoctor.harness.child.ending import Ending
 from ddpdoctor.harness.child.failures import print_without_ours
@@ -16,6 +15,7 @@ from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.own_streams import print_error
 from ddpdoctor.harness.child.passing import through
 from ddpdoctor.harness.child.rounds import Stop
+from ddpdoctor.named import NamedTuple
 
 
 class Start(NamedTuple):

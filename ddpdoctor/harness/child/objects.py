@@ -4,10 +4,11 @@ import sys
 import weakref
 from collections import Counter
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.harness.child.frames import UserFrames
 from ddpdoctor.harness.child.recorder import Recorder
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.value import Constant, Ref, Unknown, Value
 

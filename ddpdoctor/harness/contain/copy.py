@@ -7,10 +7,10 @@ sandbox does (untested).
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.harness.contain.mirror import mirror, shallow
 from ddpdoctor.harness.contain.shared_memory import FOLDER as SHARED_MEMORY
+from ddpdoctor.named import NamedTuple
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/kfd", "/dev/dri", "/dev/infiniband")
 """The devices that a run may write to, with those whose names begin with ``nvidia``."""

@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 import time
-from typing import NamedTuple
+
+from ddpdoctor.named import NamedTuple
 
 COPY_BYTES = 256 << 20
 """A copy holds at most so many bytes."""

@@ -6,10 +6,10 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from ddpdoctor.harness.contain.forking import tie_to_parent
 from ddpdoctor.harness.run_folder import output_path
+from ddpdoctor.named import NamedTuple
 
 CANNOT_START = 127
 """The exit status of a process that could not be started, as a shell has it."""

@@ -9,6 +9,7 @@ from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
 from ddpdoctor.reader.project import Module
 from ddpdoctor.reader.syntax import speaks_of_ranks
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
@@ -104,7 +105,7 @@ DIVIDE_THEMSELVES = (
 def _may_go_its_own_way(walk: Walk, cls: Class) -> bool:
     """Whether a stream draws at random, or a function that its class calls asks for the rank."""
     for one in cls.resolution():
-        for node in ast.walk(one.node):
+        for node in nodes_of(one.node):
             if isinstance(node, (ast.Name, ast.Attribute)):
                 name = node.id if isinstance(node, ast.Name) else node.attr
                 if name in AT_RANDOM:
@@ -158,7 +159,7 @@ def looks_at_worker(walk: Walk, dataset: Abstract) -> bool:
         for part in parts(dataset)
         if isinstance(part, Object)
         for one in part.cls.resolution()
-        for node in ast.walk(one.node)
+        for node in nodes_of(one.node)
     )
 
 

@@ -11,6 +11,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
 from ddpdoctor.reader.syntax import DRAWING
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref, Symbol
 
@@ -75,7 +76,7 @@ def _speaks_of_devices(walk: Walk, callee: "Function | Bound") -> bool:
         held = (cell[-1][1] for cell in callee.receiver.attributes.values())
         nodes += [one.node for value in held if isinstance(value, Object) for one in value.cls.resolution()]
         nodes += [value.node for value in held if isinstance(value, Function)]
-    return any(isinstance(node, ast.Attribute) and node.attr in MOVES for one in nodes for node in ast.walk(one))
+    return any(isinstance(node, ast.Attribute) and node.attr in MOVES for one in nodes for node in nodes_of(one))
 
 
 MOVES = frozenset({"cuda", "to", "device"})

@@ -1,10 +1,11 @@
 """SyncBatchNorm on the CPU: the collectives and the numbers of the GPU's, which torch has no CPU kernels for."""
 
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddpdoctor.harness.child.observer import Observer
 from ddpdoctor.harness.child.passing import through
+from ddpdoctor.named import NamedTuple
 
 
 def install(observer: Observer, torch: ModuleType) -> None:
