@@ -27,22 +27,22 @@ def own_tests(trace: Predicted, condition: Condition) -> Iterator[Atom]:
 
 def is_a_missing_batch(atom: Atom) -> bool:
     """Whether a test is on a loader's batch being ``None``: its ``collate_fn`` found nothing of use in the samples."""
-    return MISSING.fullmatch(atom.text) is not None and bool(atom.measured)
+    return re.fullmatch(MISSING, atom.text) is not None and bool(atom.measured)
 
 
 def _is_of_its_making(text: str) -> bool:
     """Whether a test is on how a tensor or a batch is made, and not on what it holds; whether it is empty is that."""
-    if MEMBER.search(text) or text.endswith(" is None") or text.startswith(ASKS):
-        return not EMPTY.search(text)
-    return any(map(MADE.search, COMPARED.split(text))) and not EMPTY.search(text)
+    if re.search(MEMBER, text) or text.endswith(" is None") or text.startswith(ASKS):
+        return not re.search(EMPTY, text)
+    return any(re.search(MADE, side) for side in re.split(COMPARED, text)) and not re.search(EMPTY, text)
 
 
-MISSING = re.compile(r"item of torch\.utils\.data\.DataLoader@[^ ]* is None")
-COMPARED = re.compile(r" (?:==|<=|<|is) ")
-MEMBER = re.compile(r" in (?!line \d)")
+MISSING = r"item of torch\.utils\.data\.DataLoader@[^ ]* is None"
+COMPARED = r" (?:==|<=|<|is) "
+MEMBER = r" in (?!line \d)"
 ASKS = ("builtins.isinstance", "builtins.hasattr", "builtins.callable", "torch.is_tensor", "builtins.type")
-EMPTY = re.compile(r"(?:== 0|< 1)$|^0 (?:==|<) ")
-MADE = re.compile(
+EMPTY = r"(?:== 0|< 1)$|^0 (?:==|<) "
+MADE = (
     r"(?:\.(?:size|numel|dim|is_floating_point)\(\)|\.(?:ndim|dtype|device|requires_grad|is_cuda|is_leaf|grad_fn)|"
     r"\.shape(?:\[[^]]*\])?|^len\([^/]*\))$"
 )

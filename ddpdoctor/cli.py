@@ -1,6 +1,5 @@
 """The commands."""
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -228,15 +227,8 @@ def say_own_fault(fault: "OwnFault") -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit status; without arguments, those of the process, which is to end after it."""
+    """Run a command and return the exit status; without arguments, with those of the process."""
     streams.open_missing()
-    status = _main(arguments)
-    if arguments is None:
-        gc.freeze()  # looking for garbage once more before the process ends took a tenth of the time of a check
-    return status
-
-
-def _main(arguments: Sequence[str] | None) -> int:
     try:
         with streams.writing():  # a help text is click's own output
             return Status(commands.main(arguments, "ddpdoctor", standalone_mode=False) or Status.CLEAN)

@@ -19,7 +19,7 @@ from ddpdoctor.names import split, unknown
 from ddpdoctor.place import Place
 
 UNUSED = "unused-ignore"
-_COMMENT = re.compile(r"#\s*ddpdoctor:\s*(?P<kind>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<names>[^\]\n]*)\])?")
+_COMMENT = r"#\s*ddpdoctor:\s*(?P<kind>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<names>[^\]\n]*)\])?"
 
 
 class Ignore(NamedTuple):
@@ -181,9 +181,9 @@ def _matches(lines: list[str]) -> Iterator[tuple[int, int, "re.Match[str]"]]:
             line = token.start[0]
             if token.type == tokenize.COMMENT:
                 told = line
-                for match in _COMMENT.finditer(token.string):
+                for match in re.finditer(_COMMENT, token.string):
                     yield line, token.start[1] + match.start() + 1, match
     except (SyntaxError, tokenize.TokenError):
         for number in range(max(line, told + 1), len(lines) + 1):
-            for match in _COMMENT.finditer(lines[number - 1]):
+            for match in re.finditer(_COMMENT, lines[number - 1]):
                 yield number, match.start() + 1, match

@@ -4,7 +4,6 @@ They are mutable where the program's values are (attributes, items), so that ali
 classes and objects are in :mod:`ddpdoctor.reader.objects`.
 """
 
-import zlib
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
@@ -111,6 +110,8 @@ def clipped(name: str) -> str:
     """Return a name that is short and as good as the whole: names are made of names, and grow with every line."""
     if len(name) < MAX_NAME:
         return name
+    import zlib  # only here: few scripts need it
+
     digest = zlib.crc32(name.encode(errors="backslashreplace"))  # a text of the program can hold surrogates
     return f"{name[: MAX_NAME - 20]}…{digest:x}"
 

@@ -7,32 +7,7 @@ from functools import cached_property, lru_cache
 from ddpdoctor.content import read_file
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.source import MAX_BYTES
-
-_FRAMEWORKS = (
-    r"(?:from|import)[ \t]+"
-    r"(?:lightning|pytorch_lightning|lightning_fabric|accelerate|deepspeed|horovod|fairscale|apex|ray|mpi4py)\b"
-)
-_DISTRIBUTED = (
-    r"torch\.distributed(?!\.rpc)|nn\.parallel|DataParallel|Distributed\w*Sampler|init_process_group|"
-    r"init_distributed|from torch import[^\n]*distributed|local[_-]rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|" + _FRAMEWORKS
-)
-WORDS = re.compile(rf"torch\.distributed|torch\.multiprocessing|from torch import[^\n]*multiprocessing|{_DISTRIBUTED}")
-"""One of these stands in every program in which a check can find something: the names by which code comes to torch's
-process groups, replicas and launchers, and to what hides them."""
-_FURTHER_WORDS = re.compile(_DISTRIBUTED)
-_SIGNS = ("istributed", "arallel", "init_process_group", "ocal_rank", "ocal-rank", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")
-_SIGNS_OF_IMPORTS = (" lightning", " pytorch_l", " accel", " deepsp", " horov", " fairs", " apex", " ray", " mpi4py")
-
-
-def speaks(text: str) -> bool:
-    """Whether one of the words stands in a text, besides those about processes and about calls in others.
-
-    Such a one is in every program of concern: what only starts processes, or calls others, trains no replicas.
-    """
-    if not any(sign in text for sign in _SIGNS) and not any(sign in text for sign in _SIGNS_OF_IMPORTS):
-        return False  # told sooner than by all the words
-    return _FURTHER_WORDS.search(text) is not None
-
+from ddpdoctor.reader.words import speaks
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)|"

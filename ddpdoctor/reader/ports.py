@@ -6,15 +6,15 @@ from ddpdoctor.reader.abstract import Abstract, Known, Opaque, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.objects import Made
 
-_PORT = re.compile(r"(?:^|:)([0-9]{4,5})(?:$|[/?])")
-_NAMED = re.compile(r"tcp://[^/]*:([0-9]{1,5})(?:$|[/?])")
+_PORT = r"(?:^|:)([0-9]{4,5})(?:$|[/?])"
+_NAMED = r"tcp://[^/]*:([0-9]{1,5})(?:$|[/?])"
 TCP_STORE = "torch.distributed.TCPStore"
 
 
 def can_hold_a_port(value: int | str) -> bool:
     """Whether a literal can be a port that needs no privilege, or an address with one."""
     if isinstance(value, str):
-        return _PORT.search(value) is not None
+        return re.search(_PORT, value) is not None
     return 1024 <= value <= 65535
 
 
@@ -30,7 +30,7 @@ def _port(address: Abstract) -> Abstract | None:
     if isinstance(address, Made) and address.path == TCP_STORE:
         return address.argument("port", 1)
     if isinstance(address, Known) and isinstance(address.value, str):
-        found = _NAMED.match(address.value)
+        found = re.match(_NAMED, address.value)
         return Known(found[1], address.written) if found else None
     if isinstance(address, Opaque) and address.parts and _is_text(address.parts[0], "tcp://"):
         return _last_part(address.parts)
@@ -40,7 +40,7 @@ def _port(address: Abstract) -> Abstract | None:
 def _last_part(parts: tuple[Abstract, ...]) -> Abstract | None:
     """Return what stands after the colon, of an address that is put together from pieces."""
     *before, last = [part for part in parts if not (isinstance(part, Known) and part.value == "")]
-    found = _PORT.search(str(last.value)) if isinstance(last, Known) else None
+    found = re.search(_PORT, str(last.value)) if isinstance(last, Known) else None
     if isinstance(last, Known) and found is not None:
         return Known(found[1], last.written)
     ends = before and isinstance(before[-1], Known) and str(before[-1].value).endswith(":")

@@ -61,7 +61,7 @@ MAX_SETUP = 100_000
 """How much of a project's description is read, in characters."""
 
 
-RANKS = re.compile(
+_RANKS = (
     r"\b(?:dist|rank|spawn)\b|istributed|DataParallel|_rank|rank_|world_?size|barrier|all_reduce|all_gather|broadcast|"
     r"is_main|is_master|(?:main|master)_process|set_epoch"
 )
@@ -70,7 +70,7 @@ RANKS = re.compile(
 
 def speaks_of_ranks(text: str) -> bool:
     """Whether a module by itself can have to do with several processes; else it does what its callers are for."""
-    return RANKS.search(text) is not None
+    return re.search(_RANKS, text) is not None
 
 
 def _mentioned(tree: ast.Module) -> frozenset[str]:

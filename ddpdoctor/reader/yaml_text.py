@@ -7,10 +7,10 @@ UNKNOWN: Any = type("UnknownValue", (), {"__repr__": lambda self: "unknown"})()
 """What is not read: anchors, tags, texts over several lines."""
 
 MAX_LINES = 4_000
-_PAIR = re.compile(r"""("[^"]*"|'[^']*'|[^\s#:{\[\]},"'][^:#]*?)\s*:(?:\s+(.*)|$)""")
-_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-_COMMENT = re.compile(r"(^|\s)#.*$")
+_PAIR = r"""("[^"]*"|'[^']*'|[^\s#:{\[\]},"'][^:#]*?)\s*:(?:\s+(.*)|$)"""
+_WHOLE = r"[-+]?[0-9]{1,18}"
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+_COMMENT = r"(^|\s)#.*$"
 _WORDS = {
     **dict.fromkeys(("null", "~", "none", ""), None),
     **dict.fromkeys(("true", "yes", "on"), True),
@@ -36,7 +36,7 @@ def load_yaml(text: str) -> Any:
 
 
 def _line(text: str) -> Line | None:
-    plain = _COMMENT.sub("", text) if "#" in text and '"' not in text and "'" not in text else text
+    plain = re.sub(_COMMENT, "", text) if "#" in text and '"' not in text and "'" not in text else text
     content = plain.strip()
     return None if not content or content.startswith(("#", "%")) else (len(plain) - len(plain.lstrip()), content)
 
@@ -57,7 +57,7 @@ def _list(lines: list[Line], i: int, indent: int) -> tuple[list[Any], int]:
         rest = lines[i][1][1:].strip()
         if not rest:
             value, i = _nested(lines, i + 1, indent)
-        elif _PAIR.match(rest) and rest[0] not in "{[":
+        elif re.match(_PAIR, rest) and rest[0] not in "{[":
             inner = indent + len(lines[i][1]) - len(rest)
             value, i = _mapping([*lines[:i], (inner, rest), *lines[i + 1 :]], i, inner)
         else:
@@ -69,7 +69,7 @@ def _list(lines: list[Line], i: int, indent: int) -> tuple[list[Any], int]:
 def _mapping(lines: list[Line], i: int, indent: int) -> tuple[dict[Any, Any], int]:
     found: dict[Any, Any] = {}
     while i < len(lines) and lines[i][0] == indent:
-        match = _PAIR.fullmatch(lines[i][1])
+        match = re.fullmatch(_PAIR, lines[i][1])
         if match is None:
             raise ValueError(lines[i][1])
         key, value = scalar(match[1]), match[2]
@@ -108,12 +108,12 @@ def scalar(text: str) -> Any:
     if text[:1] == "{" and text.endswith("}"):
         pairs = (part.partition(":") for part in _parts(text[1:-1]))
         return {scalar(key): scalar(value) for key, _, value in pairs}
-    text = _COMMENT.sub("", text).strip()
+    text = re.sub(_COMMENT, "", text).strip()
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    if _WHOLE.fullmatch(text):
+    if re.fullmatch(_WHOLE, text):
         return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    return float(text) if re.fullmatch(_NUMBER, text) else text
 
 
 def _parts(text: str) -> list[str]:

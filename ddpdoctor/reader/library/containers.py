@@ -1,7 +1,6 @@
 """Methods of lists, dictionaries and text, and the context managers of contextlib."""
 
 import ast
-from string import Formatter
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.events import Within
@@ -189,6 +188,8 @@ def _format(walk: Walk, call: Call) -> Abstract | None:
 
 def _fields(walk: Walk, template: str, call: Call) -> list[Abstract]:
     """Return the values that a template names, in order: ``{top1.avg}`` is an attribute of one of them."""
+    from string import Formatter  # only here: few scripts need it
+
     try:
         fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
     except ValueError:
