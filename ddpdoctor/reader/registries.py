@@ -11,7 +11,12 @@ MAX_LOADED = 60
 
 def fill(walk: Walk, table: Table, key: object) -> None:
     """Import what the program has imported by now, where a registry is asked for a name that it does not have."""
-    if not isinstance(key, (str, int)) or key in table.cells or not walk.frames or not _is_registry(walk.frames[-1]):
+    if (
+        not isinstance(key, (str, int, type(None)))
+        or key in table.cells
+        or not walk.frames
+        or not _is_registry(walk.frames[-1])
+    ):
         return
     tried: set[str] = set()
     while key not in table.cells and len(tried) < MAX_LOADED:
