@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import GroupInit, LoaderBuilt, ModelWrapped
+from ddpdoctor.events import Collective, GroupInit, LoaderBuilt, ModelWrapped
 from ddpdoctor.facts import default_of
 from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
 from ddpdoctor.value import Symbol, truth
@@ -188,3 +188,28 @@ def test_the_type_of_what_a_file_says_decides(tmp_path):
         """,
     )
     assert [default_of(built.batch_size) for built in program.of(LoaderBuilt)] == [2, 1]
+
+
+def test_a_copy_of_a_configuration_still_has_what_the_program_put_in(tmp_path):
+    program = read(
+        tmp_path,
+        "import json, sys\n"
+        "class Lenient(dict):\n    def __missing__(self, key):\n        return None\n"
+        "def lenient(opt):\n"
+        "    if isinstance(opt, dict):\n        new = {}\n        for key, value in opt.items():\n"
+        "            new[key] = lenient(value)\n        return Lenient(**new)\n"
+        "    if isinstance(opt, list):\n        return [lenient(value) for value in opt]\n    return opt\n"
+        "dist.init_process_group('gloo')\n"
+        "opt = json.loads(sys.stdin.read())\nopt['rank'], opt['size'] = dist.get_rank(), dist.get_world_size()\n"
+        "opt = lenient(opt)\nif opt['rank'] == 0:\n    dist.barrier()\n",
+    )
+    assert {kind for literal in only(program.of(Collective)).when for kind in literal.atom.kinds} == {"rank"}
+
+
+def test_an_item_that_is_set_under_a_condition_is_a_choice(tmp_path):
+    program = read(
+        tmp_path,
+        "import json, sys\ncfg = json.load(open(sys.argv[1]))\nif len(sys.argv) > 2:\n    cfg['backend'] = 'gloo'\n"
+        "dist.init_process_group(cfg['backend'])\n",
+    )
+    assert len(only(program.of(GroupInit)).backend.options) == 2

@@ -20,6 +20,9 @@ MAX_ACTIVE = 2
 """How many calls of one function may be running: one recursion is followed, a second is not."""
 MAX_VISITS = 60
 """How often one function's body is interpreted."""
+FEW_VISITS = 4
+MAX_SPENT = 8_000
+"""How many steps are spent in one function, with what it calls, before more than a few visits are enough."""
 
 
 def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
@@ -48,11 +51,14 @@ def run_body(
     """Interpret a function's body and return what it returns, or an unknown value where a bound is reached."""
     body = function.node
     visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
-    if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or visits >= MAX_VISITS:
+    costly = on_yield is None and walk.spent.get(body, 0) > MAX_SPENT  # a generator's steps are those of its loops too
+    tired = visits >= (FEW_VISITS if costly else MAX_VISITS)
+    if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or tired:
         walk.unfollowed(function.name, call.given(), call.node)
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
         return Opaque(f"{function.name}()", flow if walk.in_forward else put_together(flow))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
+    left = walk.steps_left
     walk.called.add(body)
     frame = Frame(function.module, {}, function=function, parent=function.frame, owner=function.owner)
     frame.on_yield = on_yield
@@ -70,6 +76,7 @@ def run_body(
     finally:
         walk.frames.pop()
         walk.active[body] = active
+        walk.spent[body] = walk.spent.get(body, 0) + left - walk.steps_left
         walk.path, walk.dead = before, dead
     return _returned(walk, frame, function)
 

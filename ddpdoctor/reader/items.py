@@ -50,9 +50,10 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
 
 def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract:
     if isinstance(holder, Choice):
-        return _over(walk, holder, lambda option: get_item(walk, option, key, node))
+        by_name = isinstance(known(key), str)
+        return _over(walk, holder, lambda one: get_item(walk, one, key, node), lambda one: _has_items(one, by_name))
     if isinstance(key, Choice):
-        return _over(walk, key, lambda option: get_item(walk, holder, option, node))
+        return _over(walk, key, lambda option: get_item(walk, holder, option, node), lambda one: not is_none(one))
     if isinstance(holder, External) and holder.path == "os.environ":
         return read_variable(walk, key, None, node)
     if isinstance(holder, External) and holder.path.endswith(".__dict__"):
@@ -67,6 +68,10 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
             return walk.call_with(Bound(method, holder), key, node=node)
         name = known(key)
         cell = holder.attributes.get(name) if isinstance(name, str) else None
+        if cell is not None:
+            return read(cell, walk.path)
+    if isinstance(holder, Settings):
+        cell = holder.attributes.get(name) if isinstance(name := known(key), str) else None
         if cell is not None:
             return read(cell, walk.path)
     configured = _of_configuration(walk, holder, key, node)
@@ -108,8 +113,7 @@ def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
     if isinstance(holder, Content) and isinstance(name, str):
         return holder.item(name, label, tags)
     if isinstance(holder, Settings):
-        cell = holder.attributes.get(name) if isinstance(name, str) else None
-        found = cell[-1][1] if cell else holder.item(known(by_default(key)), label)
+        found = holder.item(known(by_default(key)), label)
         if found is not None:
             return found
     return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
@@ -205,12 +209,19 @@ def _of_known(holder: Abstract, key: Abstract) -> Abstract | None:
     return Opaque(f"{holder.value!r}[{key.value!r}]") if item is NO_RESULT else Known(item)
 
 
-def _over(walk: Walk, value: Choice, function: Callable[[Abstract], Abstract]) -> Abstract:
+def _has_items(value: Abstract, by_name: bool) -> bool:
+    """Whether a value can be asked for an item: ``None`` cannot, nor a list by name."""
+    return not is_none(value) and not (by_name and isinstance(value, Items))
+
+
+def _over(
+    walk: Walk, value: Choice, function: Callable[[Abstract], Abstract], applies: Callable[[Abstract], bool]
+) -> Abstract:
     found = []
     before = walk.path
     for condition, option in value.options:
         both = together(before, condition)
-        if both is not None and not (isinstance(option, Known) and option.value is None):
+        if both is not None and applies(option):
             walk.path = both
             found.append((condition, function(option)))
     walk.path = before
@@ -259,7 +270,8 @@ def _set_in_table(walk: Walk, holder: Table, key: Abstract, value: Abstract) -> 
 
 def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: Abstract, node: ast.AST) -> None:
     may_be_changed(holder)
-    name = key.value if isinstance(holder, Object) and isinstance(key.value, str) else ("item", text(key))
+    by_name = isinstance(holder, (Object, Settings)) and isinstance(key.value, str)
+    name = key.value if by_name else ("item", text(key))
     if walk.path and name not in holder.attributes and not isinstance(holder, Object):
         write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
     if isinstance(holder, Made):

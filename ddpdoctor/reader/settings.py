@@ -47,10 +47,16 @@ class Settings(Opaque):
         """Return it as a dictionary; it can hold more where it is not certain which file it is."""
         cells: Cells = {}
         for key in self.keys():
-            value = self.attributes.get(key, [(ALWAYS, self.item(key, f"{self.name}[{key!r}]"))])[-1][1]
+            value = self.item(key, f"{self.name}[{key!r}]")
             if value is not None:
                 cells[key] = [(ALWAYS, value)]
+        cells.update((key, list(cell)) for key, cell in self.attributes.items() if isinstance(key, str))
         return Table(cells, more=not self.certain)
+
+    def is_mapping(self) -> bool:
+        """Whether it is certainly a dictionary: the files hold one, or the program gave it an item by name."""
+        named = any(isinstance(key, str) for key in self.attributes)
+        return named or (bool(self.contents) and all(isinstance(one, dict) for one in self.contents))
 
 
 def _plain(value: object) -> Abstract | None:

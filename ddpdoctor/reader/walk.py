@@ -138,6 +138,7 @@ class Walk:
         self.called: set[ast.AST] = set()
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
+        self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
         self.layers: LayerUses | None = None  # what the forward of a wrapper that is interpreted computes with
@@ -152,7 +153,7 @@ class Walk:
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self._at_root = False
-        self._steps = steps
+        self.steps_left = steps
         self._look = steps - STEPS_A_LOOK  # where the steps are when the clock is looked at again
         self._deadline = time.process_time() + seconds  # of CPU: a busy machine changes no result
         self._atoms: dict[str, Atom] = {}
@@ -215,19 +216,19 @@ class Walk:
         self.tables.load(self, module)
 
     def _tick(self) -> None:
-        self._steps -= 1 + (len(self.path) >> 9 << 8)  # what a step takes grows with a long condition
-        if self._steps < self._look:
-            self._look = self._steps - STEPS_A_LOOK
-            if self._steps < 0 or time.process_time() > self._deadline:
+        self.steps_left -= 1 + (len(self.path) >> 9 << 8)  # what a step takes grows with a long condition
+        if self.steps_left < self._look:
+            self._look = self.steps_left - STEPS_A_LOOK
+            if self.steps_left < 0 or time.process_time() > self._deadline:
                 self.complete = False
                 raise OutOfBudget
 
     @contextmanager
     def aside(self, steps: int) -> Iterator[None]:
         """Interpret something in a few steps, and leave no event of it; what takes more is left where it is."""
-        begun, complete, left = len(self.events), self.complete, self._steps - steps
+        begun, complete, left = len(self.events), self.complete, self.steps_left - steps
         path, dead, loops = self.path, self.dead, self.loops
-        self._steps = min(self._steps, steps)
+        self.steps_left = min(self.steps_left, steps)
         try:
             yield
         except OutOfBudget:
@@ -235,7 +236,7 @@ class Walk:
             if left < 0:
                 raise
         finally:
-            self._steps += max(left, 0)
+            self.steps_left += max(left, 0)
             del self.events[begun:]
             self.path, self.dead, self.loops = path, dead, loops
 

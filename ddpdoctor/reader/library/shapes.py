@@ -4,6 +4,7 @@ from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Opaque, 
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
 
 _BUILTIN_TYPES = {
@@ -31,6 +32,8 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
         return isinstance(value.value, _BUILTIN_TYPES[path]) if path in _BUILTIN_TYPES else False if path else None
     if isinstance(value, Items):
         return path == f"builtins.{value.kind}" if path and path.startswith("builtins.") else None
+    if isinstance(value, Settings) and path == "builtins.dict" and value.is_mapping():
+        return True
     if isinstance(value, Table):
         return path == "builtins.dict" if path and path.startswith("builtins.") else None
     return None
