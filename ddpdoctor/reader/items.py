@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import ALWAYS, negation, together
+from ddpdoctor.condition import ALWAYS, Condition, negation, together
 from ddpdoctor.reader.abstract import (
     Abstract,
     Attribute,
@@ -66,14 +66,9 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         method = class_attribute(walk, holder.cls, "__getitem__")
         if isinstance(method, Function):
             return walk.call_with(Bound(method, holder), key, node=node)
-        name = known(key)
-        cell = holder.attributes.get(name) if isinstance(name, str) else None
-        if cell is not None:
-            return read(cell, walk.path)
-    if isinstance(holder, Settings):
-        cell = holder.attributes.get(name) if isinstance(name := known(key), str) else None
-        if cell is not None:
-            return read(cell, walk.path)
+    held = _held_by_name(holder, key)
+    if held is not None:
+        return read(held, walk.path)
     configured = _of_configuration(walk, holder, key, node)
     if configured is not None:
         return configured
@@ -86,6 +81,12 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
     return _of_known(holder, key) or _unknown_item(holder, key)
+
+
+def _held_by_name(holder: Abstract, key: Abstract) -> list[tuple[Condition, Abstract]] | None:
+    """Return what was written under a name to an object that is a dictionary, or to a configuration."""
+    name = known(key)
+    return holder.attributes.get(name) if isinstance(holder, (Object, Settings)) and isinstance(name, str) else None
 
 
 def _of_configuration(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract | None:
