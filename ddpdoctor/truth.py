@@ -1,7 +1,8 @@
 """Whether a formula holds: on a rank of a launch world, or when the user gives no options."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import product
 
 from ddpdoctor.condition import AllOf, Atom, Condition, Formula, as_formula, compatible
 from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
@@ -59,7 +60,9 @@ def divides_ranks(condition: Condition) -> str | None:
     """Return the first launch world in which only some ranks can meet a condition, or ``None``."""
     formula = as_formula(condition)
     for name, world in WORLDS.items():
-        left_out = [member for member in world if holds_for(formula, member) is False]
+        left_out = [
+            member for member in world if holds_for(formula, member) is False or _is_shut_out(condition, member)
+        ]
         if left_out and len(left_out) < len(world):
             return name
     return None
@@ -75,3 +78,45 @@ def one_rank_meets(first: Condition, second: Condition) -> bool:
         for world in WORLDS.values()
         for member in world
     )
+
+
+def _is_shut_out(condition: Condition, member: Member) -> bool:
+    """Whether a rank meets a condition in no case, whatever the tests in it are that cannot be told.
+
+    ``distributed`` and ``distributed and rank == 0 or not distributed`` let no other rank in, unknown as the option is.
+    """
+    mixed = [one for one in condition if one.atom.definition is not None and _asks_for_rank(one.atom)]
+    if not mixed:
+        return False
+    told_by: frozenset[Atom] = frozenset().union(*(_leaves(one.atom) for one in mixed))
+    there = [one for one in condition if _leaves(one.atom) <= told_by]
+    unknown = [atom for atom in told_by if _worth_on(atom, member) is None]
+    if len(there) == 1 or len(unknown) > MAX_CASES:
+        return False
+    cases = (dict(zip(unknown, answers, strict=True)) for answers in product((True, False), repeat=len(unknown)))
+    return not any(_all(_worth_in(one, case, member) for one in there) for case in cases)
+
+
+MAX_CASES = 6
+"""How many tests that cannot be told are tried both ways."""
+
+
+def _worth_in(formula: Formula, case: Mapping[Atom, bool], member: Member) -> bool | None:
+    def of_atom(atom: Atom) -> bool | None:
+        if atom.definition is not None:
+            return _any(_all(worth(part, of_atom) for part in alternative) for alternative in atom.definition)
+        return case[atom] if atom in case else _worth_on(atom, member)
+
+    return worth(formula, of_atom)
+
+
+@lru_cache(maxsize=10_000)
+def _leaves(atom: Atom) -> frozenset[Atom]:
+    """Return the tests that a test is made of."""
+    if atom.definition is None:
+        return frozenset({atom})
+    return frozenset().union(*map(_leaves, atom.inside))
+
+
+def _asks_for_rank(atom: Atom) -> bool:
+    return any(leaf.kind == "rank" for leaf in _leaves(atom))

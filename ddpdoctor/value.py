@@ -28,7 +28,7 @@ class Value(Record):
 class Constant(Value):
     """A literal, or what was computed from literals alone; ``None``, bool, number, string or tuple of those.
 
-    P: ``written`` is where the literal stands that a port or an address comes from.
+    P: ``written`` is where the literal stands that a port, an address or an option comes from.
     """
 
     value: object

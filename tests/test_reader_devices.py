@@ -38,3 +38,55 @@ def test_a_tensor_is_on_the_cpu_where_that_is_certain(tmp_path, made, there):
 def test_a_try_with_handlers_is_told_from_one_without(tmp_path):
     text = "try:\n    dist.barrier()\nexcept RuntimeError:\n    pass\ntry:\n    dist.barrier()\nfinally:\n    pass\n"
     assert [event.is_within("try") for event in read(tmp_path, text).of(Collective)] == [True, False]
+
+
+PUT = "rank, n = dist.get_rank(), torch.cuda.device_count()\n"
+
+
+@pytest.mark.parametrize(
+    ("location", "found"),
+    [
+        ("f'cuda:{rank}'", 1),
+        ("'cuda:%d' % rank", 1),
+        ("'cuda:' + str(rank)", 1),
+        ("torch.device('cuda', rank)", 1),
+        ("torch.device(f'cuda:{rank}')", 1),
+        ("{'cuda:%d' % 0: 'cuda:%d' % rank}", 1),
+        ("dict([('cuda:0', f'cuda:{rank}')])", 0),
+        ("lambda storage, where: storage.cuda(rank)", 1),
+        ("partial(lambda storage, where, to: storage.cuda(to), to=rank)", 1),
+        ("lambda s, l: torch.serialization.default_restore_location(s, f'cuda:{rank}')", 1),
+        ("f'cuda:{rank}' if torch.cuda.is_available() else 'cpu'", 1),
+        ("rank", 0),
+        ("'cpu'", 0),
+        ("'cuda'", 0),
+        ("lambda storage, where: storage", 0),
+        ("lambda storage, where: 'cpu'", 0),
+        ("options.where", 0),
+    ],
+)
+def test_a_map_location_uses_the_gpus_that_it_names(tmp_path, location, found):
+    used = read(tmp_path, f"from functools import partial\n{PUT}torch.load('x', map_location={location})\n").of(
+        DeviceUsed
+    )
+    assert len([event for event in used if event.index is not None and "rank" in event.index.taint]) == found
+    assert len(used) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "named"),
+    [("", False), ("torch.cuda.set_device(torch.cuda.current_device())", False), ("torch.cuda.set_device(rank)", True)],
+)
+@pytest.mark.parametrize(
+    "device",
+    [
+        "torch.cuda.current_device()",
+        "f'cuda:{torch.cuda.current_device()}'",
+        "'cuda:' + str(torch.cuda.current_device())",
+        "torch.device('cuda', torch.cuda.current_device())",
+        "torch.device('cuda:{}'.format(torch.cuda.current_device()))",
+    ],
+)
+def test_the_number_of_the_current_device_is_none_where_nothing_has_selected_one(tmp_path, before, named, device):
+    event = only(read(tmp_path, f"{PUT}{before}\nnn.Linear(2, 2).to({device})\n").of(DeviceUsed))
+    assert (event.index is not None) is named

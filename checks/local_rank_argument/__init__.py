@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import EnvRead, FrameworkOwns, GroupInit, OptionDefined, ProcessStarted
 from ddpdoctor.facts import is_distributed
-from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
 
 SPELLINGS = frozenset({"--local_rank", "--local-rank"})
@@ -29,10 +29,12 @@ def launcher_argument_is_parsed(trace: Predicted) -> Iterator[Fault]:
             message = (
                 f"{name} is parsed and LOCAL_RANK is never read: under torchrun every rank keeps the option's default"
             )
+        listed = event.written is not None and not event.place.covers(event.written)
         yield Fault(
-            place=event.place,
+            place=event.written if event.written is not None and listed else event.place,
             message=message,
             severity=Severity.NOTE if reads else None,
+            places=(Label(place=event.place, text="given to the parser here"),) if listed else (),
             event=event,
             fix=Fix(description='read int(os.environ["LOCAL_RANK"]), and start with torchrun'),
         )

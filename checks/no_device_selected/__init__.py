@@ -31,8 +31,8 @@ GUESSING = frozenset(
 MOVES = {
     "module.cuda": "model.cuda()",
     "tensor.cuda": ".cuda()",
-    "module.to": 'model.to("cuda")',
-    "tensor.to": '.to("cuda")',
+    "module.to": "model.to(device)",
+    "tensor.to": ".to(device)",
 }
 
 

@@ -1,6 +1,7 @@
 """Processes and their surroundings: starts and ends, the environment, process groups, devices."""
 
 from ddpdoctor.events.base import Event
+from ddpdoctor.place import Place
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
 
@@ -40,10 +41,11 @@ class Ended(Event):
 
 
 class OptionDefined(Event):
-    """P: a command-line option is defined by ``flags``."""
+    """P: a command-line option is defined by ``flags``; ``written`` is where the first of them stands."""
 
     flags: tuple[str, ...]
     default: Value | None = None
+    written: Place | None = None
 
 
 ANY_VARIABLE = "*"

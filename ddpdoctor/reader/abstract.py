@@ -54,7 +54,7 @@ class Abstract:
 class Known(Abstract):
     """A value that is known: a constant, or computed from constants alone.
 
-    ``written`` is where the literal stands that it comes from, for what can be a port or an address.
+    ``written`` is where the literal stands that it comes from, for what can be a port, an address or an option.
     """
 
     __slots__ = ("value", "written")

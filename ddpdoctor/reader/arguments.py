@@ -7,7 +7,7 @@ from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, n
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Choice, Items, Known, Table, Tags
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
 
@@ -57,6 +57,8 @@ def arguments(walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame) -> Give
     for arg in node.args if isinstance(node, ast.Call) else ():
         if isinstance(arg, ast.Starred):
             value = walk.evaluate(arg.value, frame)
+            if isinstance(value, Object):
+                value = value.fields_in_order() or value
             if isinstance(value, Items):
                 args += value.items
                 more = more or value.open

@@ -30,14 +30,14 @@ from ddpdoctor.reader.loops import comprehension, rounds
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
-from ddpdoctor.reader.ports import can_hold_a_port
+from ddpdoctor.reader.ports import can_hold_a_port, is_flag
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Call, Evaluator, Walk
 
 
 def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:
     value = node.value
-    if isinstance(value, (int, str)) and can_hold_a_port(value):
+    if isinstance(value, (int, str)) and (can_hold_a_port(value) or is_flag(value)):
         return Known(value, walk.place(node))
     return Known(value) if not isinstance(value, int) or is_small(value) else Opaque("a large number")
 

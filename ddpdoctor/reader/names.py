@@ -8,7 +8,7 @@ from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, 
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import resolved, search_module
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -112,6 +112,8 @@ def _tail(value: Abstract, i: int, starred: int, count: int) -> Abstract:
 
 def element(value: Abstract, i: int, count: int | None = None, name: str = "") -> Abstract:
     """Return item i of a value that is unpacked into ``count`` targets; ``name`` is that of the target."""
+    if isinstance(value, Object):
+        value = value.fields_in_order() or value
     exact = isinstance(value, Items) and not value.open and (count is None or len(value.items) == count)
     if exact and isinstance(value, Items) and i < len(value.items):
         return value.items[i]

@@ -156,6 +156,14 @@ class Object(Abstract):
     def __repr__(self) -> str:
         return f"<{self.cls.name} made in line {self.ref.place.line}>"
 
+    def fields_in_order(self) -> Items | None:
+        """Return a named tuple as the tuple that it is, where each of its fields has one value."""
+        if not any(base.endswith("NamedTuple") for base in self.cls.external_bases()):
+            return None
+        names = [name for cls in reversed(self.cls.resolution()) for name, _ in cls.fields or ()]
+        cells = [self.attributes.get(name, []) for name in names]
+        return Items([cell[0][1] for cell in cells], "tuple") if all(len(cell) == 1 for cell in cells) else None
+
 
 class Bound(Abstract):
     """A method of the project with the object it is called on."""

@@ -1,4 +1,4 @@
-"""Ports: which literals can be one, and which one the address of a rendezvous names."""
+"""Ports and options: which literals can be one, and which port the address of a rendezvous names."""
 
 import re
 
@@ -8,6 +8,7 @@ from ddpdoctor.reader.objects import Made
 
 _PORT = r"(?:^|:)([0-9]{4,5})(?:$|[/?])"
 _NAMED = r"tcp://[^/]*:([0-9]{1,5})(?:$|[/?])"
+_FLAG = "--[a-z_-]{2,40}"
 TCP_STORE = "torch.distributed.TCPStore"
 
 
@@ -16,6 +17,11 @@ def can_hold_a_port(value: int | str) -> bool:
     if isinstance(value, str):
         return re.search(_PORT, value) is not None
     return 1024 <= value <= 65535
+
+
+def is_flag(value: int | str) -> bool:
+    """Whether a literal is the name of a command-line option."""
+    return isinstance(value, str) and re.fullmatch(_FLAG, value) is not None
 
 
 def port_named(address: Abstract | None) -> Abstract | None:

@@ -6,8 +6,10 @@ from typing import Any
 
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, Cells, Items, Known, Opaque, Table
+from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
+from ddpdoctor.world import RANK_LEAVES
 
 CONFIGURATION = frozenset({"configuration"})
 
@@ -41,6 +43,10 @@ class Settings(Opaque):
         first = values[0]
         agreed = all(type(value) is type(first) and value == first for value in values)
         default = _plain(first) if agreed else None
+        if _is_filled_in(key, values):
+            found = hinted(str(key), CONFIGURATION, origin="configuration", label=name)
+            found.default = default
+            return found
         return Opaque(name, CONFIGURATION, origin="configuration", default=default)
 
     def table(self) -> Table:
@@ -57,6 +63,16 @@ class Settings(Opaque):
         """Whether it is certainly a dictionary: the files hold one, or the program gave it an item by name."""
         named = any(isinstance(key, str) for key in self.attributes)
         return named or (bool(self.contents) and all(isinstance(one, dict) for one in self.contents))
+
+
+def _is_filled_in(key: object, values: list[Any]) -> bool:
+    """Whether an item is a process's number: no file can say it for all of them, so each puts its own there.
+
+    ``rank`` alone is often that of a matrix, which is no placeholder.
+    """
+    leaf = RANK_NAMES.get(key.lower()) if isinstance(key, str) else None
+    placeholders = all(value in (None, 0, -1) for value in values)
+    return leaf in RANK_LEAVES and (placeholders or (leaf == "local_rank" and "local" in str(key).lower()))
 
 
 def _plain(value: object) -> Abstract | None:

@@ -6,6 +6,7 @@ from ddpdoctor.condition import ALWAYS, Condition, together
 from ddpdoctor.events import Event, State, StateLoaded
 from ddpdoctor.reader.abstract import NONE, Abstract, Known, Opaque, Table, known, options
 from ddpdoctor.reader.cells import read
+from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.library.files import part_of, use_file
 from ddpdoctor.reader.library.kinds import DATA_PARALLEL, DDP_WRAPPERS, is_module
 from ddpdoctor.reader.lowering import lower
@@ -61,6 +62,7 @@ def _load(walk: Walk, call: Call) -> Abstract:
     if source is not None:
         where = UNKNOWN_VALUE if location is None and call.open else lower(location or NONE)
         loads = use_file(walk, "load", source, call, map_location=where)
+        load_onto(walk, location, call)
     orders = tuple(event.order for event in loads)
     tags = frozenset({"checkpoint", *((STORED, order) for order in orders)})
     return Content("checkpoint", tags | (part_of(source) if source is not None else frozenset()), loads=orders)

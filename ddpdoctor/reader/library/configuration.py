@@ -34,7 +34,9 @@ def _add_argument(walk: Walk, call: Call) -> Abstract | None:
     action = known(call.kwargs.get("action"))
     if default is None and action in ("store_true", "store_false"):
         default = Known(action == "store_false")
-    walk.emit(OptionDefined, call.node, flags=flags, default=lower_optional(default))
+    places = (flag.written for flag in call.args if isinstance(flag, Known))
+    written = next((place for place in places if place is not None), None)
+    walk.emit(OptionDefined, call.node, flags=flags, default=lower_optional(default), written=written)
     if isinstance(parser, Made):
         name = known(call.kwargs.get("dest")) or _destination(flags)
         given = option(str(name), default) if _names_a_place(walk, str(name), default) else plain(str(name), default)

@@ -86,9 +86,9 @@ def use_device(walk: Walk, value: Abstract | None, by: str, node: ast.AST) -> No
         walk.path = here
         device = device_of(option)
         if device.cuda:
-            _used(walk, device.index, by, node)
+            _used(walk, None if is_current(device.index) else device.index, by, node)
         elif device.cuda is None and isinstance(option, Opaque):
-            walk.emit(DeviceUsed, node, index=lower(option), by=by)
+            walk.emit(DeviceUsed, node, index=None if is_current(option) else lower(option), by=by)
         walk.path = before
 
 
@@ -105,7 +105,8 @@ def _set_device(walk: Walk, call: Call) -> Abstract:
         if here is not None:
             before, walk.path = walk.path, here
             index = device_of(option).index or option
-            walk.emit(DeviceSelected, call.node, index=lower(index), how=call.path)
+            if not is_current(index):
+                walk.emit(DeviceSelected, call.node, index=lower(index), how=call.path)
             walk.path = before
     return NONE
 
@@ -152,7 +153,15 @@ def _current_device(walk: Walk, call: Call) -> Abstract:
     selected = [event for event in walk.events if isinstance(event, DeviceSelected) and event.process == walk.process]
     if selected:
         return Opaque("current device", frozenset({"rank"}), expression=Expression("local_rank"), origin="rank")
-    return Opaque("current device")
+    return Opaque(CURRENT)
+
+
+CURRENT = "current device"
+
+
+def is_current(index: Abstract | None) -> bool:
+    """Whether an index is that of the current device, where nothing has selected one: as good as none."""
+    return isinstance(index, Opaque) and index.name == CURRENT and index.expression is None
 
 
 def _accelerator(walk: Walk, call: Call) -> Abstract:
