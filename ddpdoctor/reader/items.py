@@ -69,9 +69,6 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
     held = _held_by_name(holder, key)
     if held is not None:
         return read(held, walk.path)
-    fields = holder.fields_in_order() if isinstance(holder, Object) else None
-    if fields is not None:
-        return _of_items(fields, key)
     configured = _of_configuration(walk, holder, key, node)
     if configured is not None:
         return configured
@@ -207,6 +204,9 @@ MAX_REGISTERED = 6
 
 
 def _of_known(holder: Abstract, key: Abstract) -> Abstract | None:
+    fields = holder.fields_in_order() if isinstance(holder, Object) else None
+    if fields is not None:
+        return _of_items(fields, key)
     if not isinstance(holder, Known) or not isinstance(key, Known):
         return None
     item = computed(lambda: holder.value[key.value])  # type: ignore[index]
