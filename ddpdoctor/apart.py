@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.condition import Atom, Condition, as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
-from ddpdoctor.facts import loaders, replicas
+from ddpdoctor.facts import can_hold_among_ranks, loaders, replicas
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Ref
@@ -14,11 +14,12 @@ from ddpdoctor.value import Ref
 def own_tests(trace: Predicted, condition: Condition) -> Iterator[Atom]:
     """Yield the tests in a condition that each rank answers by what only it has: its data, its clock, what it is sent.
 
-    How a batch is made up (its keys, its types, how many samples it has) is alike on all ranks, as is its end.
+    How a batch is made up (its keys, its types, how many samples it has) is alike on all ranks, as is its end. What is
+    asked only where no group is initialised decides nothing among ranks.
     """
     built = loaders(trace)
     wrappers = {wrap.wrapper for wrap in replicas(trace)}
-    for literal in literals([as_formula(condition)]):
+    for literal in literals([as_formula(condition)], within=can_hold_among_ranks):
         atom = literal.atom
         dealt = (ref in wrappers or _is_dealt_out(built.get(ref)) for ref in atom.measured if isinstance(ref, Ref))
         if atom.local or (any(dealt) and not _is_of_its_making(atom.text)):

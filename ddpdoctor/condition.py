@@ -5,7 +5,7 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 :func:`assume` adds one to a condition.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -320,8 +320,13 @@ def kinds_in(formula: Formula) -> frozenset[str]:
     return frozenset().union(*(part.atom.kinds for part in formula.parts))
 
 
-def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:
-    """Yield the literals that formulas are made of, those inside disjunctions included, each once."""
+def literals(
+    formulas: Iterable[Formula], within: Callable[[Condition], bool] = lambda alternative: True
+) -> Iterator[Literal]:
+    """Yield the literals that formulas are made of, each once, with those inside disjunctions.
+
+    Of a disjunction only the alternatives ``within`` count.
+    """
     seen: set[Literal] = set()
     pending: list[Formula] = list(formulas)
     while pending:
@@ -333,4 +338,5 @@ def literals(formulas: Iterable[Formula]) -> Iterator[Literal]:
             if formula.atom.definition is None:
                 yield formula
             else:
-                pending += [part for alternative in formula.atom.definition for part in alternative]
+                counting = filter(within, formula.atom.definition)
+                pending += [part for alternative in counting for part in alternative]

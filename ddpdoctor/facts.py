@@ -157,7 +157,12 @@ def in_group(trace: Predicted, event: Event) -> Iterator[GroupInit]:
 
 def runs_distributed(event: Event) -> bool:
     """Whether an event can happen in any distributed launch world at all."""
-    formula = as_formula(event.when)
+    return can_hold_among_ranks(event.when)
+
+
+def can_hold_among_ranks(condition: Condition) -> bool:
+    """Whether a condition can hold in any distributed launch world at all, where there is a group."""
+    formula = as_formula(condition)
     return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
 
 

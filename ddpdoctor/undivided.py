@@ -12,6 +12,7 @@ from ddpdoctor.facts import (
     loaders,
     owned,
     replicas,
+    runs_distributed,
     training_backwards,
 )
 from ddpdoctor.trace import Predicted
@@ -30,7 +31,7 @@ def undivided(trace: Predicted) -> Iterator[tuple[LoaderBuilt, Backward]]:
         wraps = [wrap for wrap in replicas(trace) if wrap.process == event.process]
         if not wraps or not any(compatible(wrap.when, event.when) for wrap in wraps):
             continue
-        if _is_alone(trace, event):
+        if _is_alone(trace, event) or _is_for_no_group(trace, event):
             continue
         if _sharded_otherwise(trace, event, built) or given_to_unknown_code(trace, backward, event):
             continue
@@ -43,6 +44,11 @@ def _is_alone(trace: Predicted, event: LoaderBuilt) -> bool:
     """Whether each group that a loader can be used with is one of a single process."""
     inits = list(in_group(trace, event))
     return bool(inits) and all(default_of(init.world_size) == 1 for init in inits)
+
+
+def _is_for_no_group(trace: Predicted, event: LoaderBuilt) -> bool:
+    """Whether a loader is only made where there is no group of several ranks, though one was initialised before."""
+    return not runs_distributed(event) and any(init.order < event.order for init in in_group(trace, event))
 
 
 def _trains_wrapped(trace: Predicted, backward: Backward) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, measures, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
 from ddpdoctor.reader.formulas import named, number
@@ -58,6 +58,8 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         return Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
     sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
     tags = left.tags | right.tags
+    if isinstance(op, ast.Div) and "clock" in right.tags:
+        tags -= measures(tags)  # samples a second: how fast the rank was, and not how good the model is
     one, other = _numbers(left, right)
     expression = _combined(sign, one, other)
     if expression is not None and sign == "+" and None in (one, other):

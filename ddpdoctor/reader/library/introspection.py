@@ -24,7 +24,9 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         if has is False:
             found.append((when, call.args[2] if len(call.args) > 2 else Opaque(f"{text(option)}.{name}")))
         elif has is None and len(call.args) > 2:
-            there = walk.literal(f"{text(option)} has {name}")
+            there = walk.literal(
+                f"{text(option)} has {name}", by_default=False
+            )  # what is given otherwise is the default
             without = frozenset({type(there)(there.atom, False)})
             found += [(when | {there}, walk.get(option, name, call.node)), (when | without, call.args[2])]
         else:

@@ -234,12 +234,20 @@ def made_on_the_cpu(walk: Walk, value: Abstract) -> bool:
 
 def _made_on_the_cpu(module: "Made | Object") -> bool:
     if isinstance(module, Made):
+        if module.path in (*LAYER_LISTS, "torch.nn.ModuleDict") and not any(map(is_module, _held_objects(module))):
+            return False  # what it is filled with is not seen
         known_maker = module.path.startswith(("torch.nn.", "torchvision.models.")) and module.path != "torch.nn.Module"
         return known_maker and "device" not in module.kwargs and not module.open
     plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
     return plain and not any(
         isinstance(part, Made) and part.path != PARAMETER and _is_from_elsewhere(part) for _, part in held(module)
     )
+
+
+def _held_objects(module: Made) -> Iterator["Made | Object"]:
+    for _, part in held(module):
+        if isinstance(part, (Made, Object)):
+            yield part
 
 
 def _default_device(walk: Walk, call: Call) -> Abstract:
