@@ -7,6 +7,7 @@ from reading import read
 
 from ddpdoctor.events import Collective
 from ddpdoctor.reader import library
+from ddpdoctor.reader.source import MAX_BYTES
 
 ODD = """
 None, 1, -1, 2.5, float("inf"), float("nan"), 10**10**10, 1 << 10**9, 10**64**64, "", "abc", "²", "cuda:²", b"ab",
@@ -50,10 +51,20 @@ z = a -> z = z.b
 
 
 def survives(folder, lines):
-    """Whether a program with these lines is read to its end."""
+    """Whether programs with these lines, each of a size that is read, are read to their end."""
     head = "import os, torch, torch.distributed as dist\nrank, text = dist.get_rank(), os.environ['RANK']\n"
-    program = read(folder, "\n".join(lines) + "\ndist.monitored_barrier(timeout=5)\n", head=head)
-    return program.complete and program.of(Collective)[-1].op == "monitored_barrier"
+    begun = 0
+    while begun < len(lines):
+        size = ended = 0
+        while begun + ended < len(lines) and (size < MAX_BYTES // 8 or not ended):
+            size += len(lines[begun + ended])
+            ended += 1
+        text = "\n".join(lines[begun : begun + ended])
+        program = read(folder, f"{text}\ndist.monitored_barrier(timeout=5)\n", head=head)
+        if not program.complete or program.of(Collective)[-1].op != "monitored_barrier":
+            return False
+        begun += ended
+    return True
 
 
 @pytest.mark.parametrize("constant", CONSTANTS, ids=range(len(CONSTANTS)))
