@@ -60,23 +60,30 @@ def test_an_argument_that_keywords_may_hold_is_not_missing(tmp_path, arguments, 
 
 
 @pytest.mark.parametrize(
-    ("call", "count", "process"),
+    ("call", "count"),
     [
-        ("notebook_launcher(train, (3,), num_processes=2)", 2, "child 0"),
-        ("notebook_launcher(train, args=(3,), num_processes=1)", None, "main"),
-        ("debug_launcher(train, (3,), 4)", 4, "child 0"),
+        ("notebook_launcher(train, (3,), num_processes=2)", 2),
+        ("notebook_launcher(lambda: train(3), num_processes=8)", 8),
+        ("debug_launcher(train, (3,), 4)", 4),
     ],
 )
-def test_a_launcher_of_a_notebook_forks_the_ranks(tmp_path, call, count, process):
-    text = f"""
-    from accelerate import debug_launcher, notebook_launcher
-    def train(size):
-        dist.init_process_group("gloo", world_size=size)
-    {call}
-    """
-    program = read(tmp_path, text)
-    started = program.of(ProcessStarted)
-    assert [(event.method, event.count.value) for event in started] == ([("fork", count)] if count else [])
+def test_a_launcher_of_a_notebook_forks_the_ranks(tmp_path, call, count):
+    program = read(tmp_path, LAUNCHED + call)
+    started = only(program.of(ProcessStarted))
+    assert (started.method, started.count.value) == ("fork", count)
     init = only(program.of(GroupInit))
-    assert init.process == process
+    assert init.process == started.child
     assert init.world_size.value == 3
+
+
+def test_a_launcher_of_a_notebook_starts_no_ranks_for_one_process(tmp_path):
+    program = read(tmp_path, LAUNCHED + "notebook_launcher(train, args=(3,), num_processes=1)")
+    assert not program.of(ProcessStarted)
+    assert not program.of(GroupInit)
+
+
+LAUNCHED = """
+from accelerate import debug_launcher, notebook_launcher
+def train(size):
+    dist.init_process_group("gloo", world_size=size)
+"""

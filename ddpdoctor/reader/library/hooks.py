@@ -1,8 +1,9 @@
 """What Lightning runs of a module in an evaluation, and what is logged there."""
 
 from ddpdoctor.events import Reported
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Opaque, known, options
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -28,6 +29,8 @@ def run_evaluation(walk: Walk, call: Call, trainer: Made, model: Abstract, metho
     for _, option in options(model):
         if not isinstance(option, Object) or not is_lightning_module(option):
             continue
+        if method == "fit" and not _is_validated(walk, call, option):
+            continue
         logged: list[Reported] = []
         with walk.aside(MAX_STEPS):
             begun = len(walk.events)
@@ -41,6 +44,18 @@ def run_evaluation(walk: Walk, call: Call, trainer: Made, model: Abstract, metho
         for event in logged:
             if event.how == "epoch" and event.loaders:
                 walk.emit(Reported, call.node, place=event.place, how="epoch", by=event.by, loaders=event.loaders)
+
+
+def _is_validated(walk: Walk, call: Call, model: Object) -> bool:
+    """Whether a fit may have data to validate on; with training batches alone Lightning runs no ``validation_step``."""
+    if call.open or class_attribute(walk, model.cls, "val_dataloader") is not None or "datamodule" in call.kwargs:
+        return True
+    given, train = call.argument("val_dataloaders", 2), call.argument("train_dataloaders", 1)
+    return not is_none(given) or len(call.args) > MAX_LOADERS or not (isinstance(train, Made) and train.path == LOADER)
+
+
+MAX_LOADERS = 3
+"""``fit(model, train_dataloaders, val_dataloaders, datamodule)``."""
 
 
 def _arguments(hook: Function, trainer: Made) -> list[Abstract]:

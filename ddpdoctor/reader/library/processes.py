@@ -62,7 +62,7 @@ def _spawn(walk: Walk, call: Call) -> Abstract:
 
 
 def _launched(walk: Walk, call: Call) -> Abstract:
-    """``notebook_launcher(function, args, num_processes)``: forks the ranks; with one it calls the function itself.
+    """``notebook_launcher(function, args, num_processes)``: forks the ranks; a single process trains alone.
 
     ``accelerate/launchers.py``: each rank finds its number in the environment, as with torchrun, and not among its
     arguments.
@@ -70,10 +70,7 @@ def _launched(walk: Walk, call: Call) -> Abstract:
     function, given = call.argument("function", 0), call.argument("args", 1)
     count = call.argument("num_processes", 2) or Opaque("as many as there are devices")
     inner = Call(tuple(given.items) if isinstance(given, Items) else (), {}, call.node, call.frame)
-    if function is None:
-        return NONE
-    if known(count) in (0, 1):
-        walk.call(function, inner)
+    if function is None or known(count) in (0, 1):
         return NONE
     started = _marked(walk.make(call, NO_TAGS, call.path))
     child = _start(
