@@ -73,6 +73,11 @@ def test_a_map_location_uses_the_gpus_that_it_names(tmp_path, location, found):
     assert len(used) == found
 
 
+def test_what_is_downloaded_is_put_onto_a_gpu_too(tmp_path):
+    text = f"{PUT}torch.hub.load_state_dict_from_url('https://x', map_location=f'cuda:{{rank}}')\n"
+    assert "rank" in only(read(tmp_path, text).of(DeviceUsed)).index.taint
+
+
 @pytest.mark.parametrize(
     ("before", "named"),
     [("", False), ("torch.cuda.set_device(torch.cuda.current_device())", False), ("torch.cuda.set_device(rank)", True)],

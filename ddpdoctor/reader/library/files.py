@@ -6,6 +6,7 @@ from typing import Any
 from ddpdoctor.events import Event, FileUsed
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
+from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -62,6 +63,7 @@ def _download(walk: Walk, call: Call) -> Abstract | None:
     if call.path == "torch.hub.load" and known(call.kwargs.get("source")) == "local":
         return None
     walk.emit(FileUsed, call.node, op="download", path=lower(name), by=call.path)
+    load_onto(walk, call.kwargs.get("map_location"), call)
     if call.path == "torch.hub.load":
         return walk.make(call, frozenset())
     return Opaque(f"{call.path}()")
