@@ -25,6 +25,8 @@ else:
             cls = super().__new__(mcls, name, bases, {"__slots__": (), **namespace})
             cls._fields = tuple(cls.__annotations__)
             cls._field_defaults = {field: namespace[field] for field in cls._fields if field in namespace}
+            cls._required = next((i for i, field in enumerate(cls._fields) if field in namespace), len(cls._fields))
+            cls._usual = tuple(map(namespace.get, cls._fields))
             for index, field in enumerate(cls._fields):
                 setattr(cls, field, _tuplegetter(index, None) if _tuplegetter else property(itemgetter(index)))
             return cls
@@ -33,8 +35,10 @@ else:
         """An immutable tuple whose items have names and types, and defaults where they are given some."""
 
         def __new__(cls, *values: Any, **named: Any) -> "NamedTuple":
-            if named or len(values) != len(cls._fields):
-                values = (*values, *_rest(cls, len(values), named))
+            if named or not cls._required <= len(values) <= len(cls._fields):
+                values += _rest(cls, len(values), named)
+            elif len(values) < len(cls._fields):
+                values += cls._usual[len(values) :]
             return _tuple(cls, values)
 
         def __getnewargs__(self) -> tuple[Any, ...]:
@@ -57,13 +61,13 @@ else:
 
     _tuple = tuple.__new__
 
-    def _rest(cls: type, first: int, named: dict[str, Any]) -> list[Any]:
+    def _rest(cls: type, first: int, named: dict[str, Any]) -> tuple[Any, ...]:
         """Return the values of the fields that were not given by position, from the first of them on."""
         fields = cls._fields[first:]
         values = [named.pop(field) if field in named else _default(cls, field) for field in fields]
         if named or first > len(cls._fields):
             raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}: each once")
-        return values
+        return tuple(values)
 
     def _default(cls: type, field: str) -> Any:
         if field not in cls._field_defaults:

@@ -56,6 +56,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in seen else None if None in seen else False
 
 
+@lru_cache(maxsize=10_000)
 def divides_ranks(condition: Condition) -> str | None:
     """Return the first launch world in which only some ranks can meet a condition, or ``None``."""
     formula = as_formula(condition)
@@ -68,6 +69,7 @@ def divides_ranks(condition: Condition) -> str | None:
     return None
 
 
+@lru_cache(maxsize=10_000)
 def one_rank_meets(first: Condition, second: Condition) -> bool:
     """Whether one rank of some launch world can meet both of two conditions."""
     if not compatible(first, second):

@@ -15,7 +15,7 @@ TCP_STORE = "torch.distributed.TCPStore"
 def can_hold_a_port(value: int | str) -> bool:
     """Whether a literal can be a port that needs no privilege, or an address with one."""
     if isinstance(value, str):
-        return re.search(_PORT, value) is not None
+        return (":" in value or value[:1].isdecimal()) and re.search(_PORT, value) is not None
     return 1024 <= value <= 65535
 
 

@@ -3,32 +3,31 @@
 import ast
 from collections.abc import Iterable
 
-_INNERMOST = frozenset({ast.Name, ast.Constant})
-"""Nodes in which there is no other that anybody looks for: every second one."""
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
+_INNERMOST = frozenset({ast.Name, ast.Constant, type(None), str})
+"""What stands where nodes do and has no others in it that anybody looks for: every second one."""
+_NO_NODES = frozenset({int, str, type(None), ast.Load, ast.Store, ast.Del})
+"""What a node has besides nodes: its place, names, and whether it is read or written."""
 
 
 def nodes_of(*roots: ast.AST) -> list[ast.AST]:
     """Return the nodes of trees, the outer ones first, without those that say whether a name is read or written."""
-    found = list(roots)
-    for node in found:  # which grows meanwhile
-        if type(node) not in _INNERMOST:
-            _add_children(found, node)
-    return found
+    return _found_in(roots, _INNERMOST)
 
 
 def own_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
     """Return the nodes of a body, without those in functions and classes that are defined in it."""
-    found = list(body)
-    for node in found:
-        if type(node) not in _INNERMOST and not isinstance(node, _DEFINITIONS):
-            _add_children(found, node)
-    return found
+    return _found_in(body, _INNERMOST | _DEFINITIONS)
 
 
-def _add_children(found: list[ast.AST], node: ast.AST) -> None:
-    for value in vars(node).values():
-        if type(value) is list:
-            found.extend([one for one in value if isinstance(one, ast.AST)])
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            found.append(value)
+def _found_in(roots: Iterable[ast.AST], left_whole: frozenset[type]) -> list[ast.AST]:
+    found = list(roots)
+    for node in found:  # which grows meanwhile
+        if type(node) not in left_whole:
+            for value in node.__dict__.values():
+                kind = type(value)
+                if kind is list:
+                    found += value
+                elif kind not in _NO_NODES and isinstance(value, ast.AST):
+                    found.append(value)
+    return [node for node in found if isinstance(node, ast.AST)]

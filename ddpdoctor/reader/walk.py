@@ -1,7 +1,6 @@
 """The state of one interpretation: where it is, under which condition, and what has happened so far."""
 
 import ast
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,12 +29,19 @@ LayerUses = dict[Ref, list[Condition]]
 """The modules that a forward calls, each with the conditions under which it does."""
 
 
-SETTING_UP = re.compile(
-    r"(?!torch\.nn\.init|builtins\.|logging\.)"
-    r".*(?i:init|set_?up|dist|launch|boot|ddp|slurm|parallel|world|prepare|environ|runtime|connect|mesh|spawn|engine|"
-    r"strategy|fabric|accelerat|trainer|training|horovod|hvd|into_dataclasses)"
+NO_SETTING_UP = ("torch.nn.init", "builtins.", "logging.")
+SETTING_UP = (
+    *("init", "setup", "set_up", "dist", "launch", "boot", "ddp", "slurm", "parallel", "world", "prepare", "environ"),
+    *("runtime", "connect", "mesh", "spawn", "engine", "strategy", "fabric", "accelerat", "trainer", "training"),
+    *("horovod", "hvd", "into_dataclasses"),
 )
-"""The names of calls outside the project that may set up the process group."""
+"""Parts of the names of calls outside the project that may set up the process group."""
+
+
+def may_set_up(call: str) -> bool:
+    """Whether a call outside the project may set up the process group, by its name."""
+    lowered = call.lower()
+    return not call.startswith(NO_SETTING_UP) and any(word in lowered for word in SETTING_UP)
 
 
 LOCAL = frozenset({"clock", "file", "signal"})
@@ -310,7 +316,7 @@ class Walk:
                 self.handed_over.add(value.ref)
         refs = dict.fromkeys(ref for value in given for ref in objects_that_matter(value))
         if not refs:
-            if not SETTING_UP.match(call) or (self.process, call) in self.setting_up:
+            if not may_set_up(call) or (self.process, call) in self.setting_up:
                 return
             self.setting_up.add((self.process, call))
         self.emit(Unfollowed, node, call=call, objects=tuple(refs))
