@@ -45,6 +45,8 @@ def is_in_a_loop_over(event: Event, loader: Ref) -> bool:
 
 def dealt_out(loader: LoaderBuilt) -> Iterator[Condition]:
     """Yield the conditions under which each rank gets a part of a loader's data by a sampler."""
+    if loader.cut_by_rank:
+        yield loader.when
     if loader.sharded_by not in ("the sampler", "the batch sampler"):
         return
     for given in (loader.sampler, loader.batch_sampler):

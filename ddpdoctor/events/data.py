@@ -42,7 +42,8 @@ class LoaderBuilt(Event):
     ``unknown`` when something that was not followed may. ``augmented_by`` is a transform in its data set
     that draws from torch's own generator. ``cut`` is where a rank's part was cut out of the data in a
     way that leaves some ranks with more samples than others. ``iterable``: its data set is a stream, which takes no
-    sampler; ``split_by_worker``: that looks at the worker that it runs in.
+    sampler; ``split_by_worker``: that looks at the worker that it runs in. ``cut_by_rank``: the
+    stream surely gives each rank a part of its own.
     """
 
     loader: Ref
@@ -59,6 +60,7 @@ class LoaderBuilt(Event):
     cut: Place | None = None
     iterable: bool = False
     split_by_worker: bool = False
+    cut_by_rank: bool = False
 
 
 class LoaderHandedOver(Event):

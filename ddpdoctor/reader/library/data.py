@@ -9,6 +9,7 @@ from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.library.datasets import (
     copy_to_workers,
     goes_its_own_way,
+    is_cut_by_rank,
     is_stream,
     looks_at_worker,
     random_transform,
@@ -46,6 +47,7 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         augmented_by=_augmented_by(call, dataset),
         cut=_cut(walk, given),
         iterable=dataset is not None and is_stream(dataset),
+        cut_by_rank=dataset is not None and is_cut_by_rank(dataset),
         split_by_worker=dataset is not None and looks_at_worker(walk, dataset),
     )
     if dataset is not None:

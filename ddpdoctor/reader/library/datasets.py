@@ -89,6 +89,32 @@ def goes_its_own_way(walk: Walk, dataset: Abstract, worker_init: Abstract | None
     return is_stream(dataset) and isinstance(worker_init, Function) and speaks_of_ranks(worker_init.node)
 
 
+def is_cut_by_rank(dataset: Abstract) -> bool:
+    """Whether a stream is told its rank and how many there are, and has nothing else that it could go by."""
+    streams = [part for part in parts(dataset) if isinstance(part, Object) and _is_stream(part)]
+    return bool(streams) and all(_cuts_by_rank(stream) for stream in streams)
+
+
+def _cuts_by_rank(stream: Object) -> bool:
+    tags = {name: cell[-1][1].tags for name, cell in stream.attributes.items() if isinstance(name, str)}
+    numbers = {name for name, flow in tags.items() if flow & {"rank", "world"}}
+    used: set[str] = set()
+    for one in stream.cls.resolution():
+        for method in one.node.body:
+            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                used |= _own_attributes(method)
+                tests = [node.test for node in ast.walk(method) if isinstance(node, (ast.If, ast.IfExp))]
+                if any(_own_attributes(test) - numbers for test in tests):
+                    return False  # whether it is for training, say
+    return all(any(kind in tags[name] for name in used & numbers) for kind in ("rank", "world"))
+
+
+def _own_attributes(node: ast.AST) -> set[str]:
+    """Return the attributes of ``self`` that some syntax speaks of."""
+    held = (part for part in ast.walk(node) if isinstance(part, ast.Attribute))
+    return {part.attr for part in held if isinstance(part.value, ast.Name) and part.value.id == "self"}
+
+
 DIVIDE_THEMSELVES = (
     "webdataset.",
     "streaming.",
