@@ -2,7 +2,7 @@
 
 from reading import only, ranks, read
 
-from ddpdoctor.events import FileUsed, StateLoaded, TrackerStarted
+from ddpdoctor.events import FileUsed, ItemTaken, StateLoaded, TrackerStarted
 from ddpdoctor.value import is_none
 
 WRAPPED = """
@@ -79,3 +79,17 @@ def test_a_tracker_starts_where_nothing_turns_it_off(tmp_path):
         """,
     )
     assert ranks(only(program.of(TrackerStarted))) == [0]
+
+
+def test_the_items_that_are_saved_and_taken_out_again(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        net = nn.Linear(2, 2)
+        torch.save({"config": 1, "model": net.state_dict()}, "a.pth")
+        config = torch.load(option)["config"]
+        """,
+    )
+    saved, loaded = program.of(FileUsed)
+    assert saved.keys == ("config", "model")
+    assert [(event.key, event.read) for event in program.of(ItemTaken)] == [("config", (loaded.order,))]

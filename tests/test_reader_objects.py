@@ -10,6 +10,7 @@ from ddpdoctor.events import (
     Collective,
     EpochBegun,
     EpochSet,
+    FileUsed,
     Forward,
     LoaderBuilt,
     ModelWrapped,
@@ -325,3 +326,50 @@ def test_an_attribute_that_is_none_until_the_first_round_is_over_has_no_one_valu
         "best = Best()\nfor x in xs():\n    best(x)\n",
     )
     assert len(program.of(Collective)) == 1
+
+
+def test_a_generator_runs_where_it_is_iterated_through_enumerate_or_a_progress_bar(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        from tqdm import tqdm
+
+        def numbers(path):
+            torch.save({}, path)
+            yield "a number"
+
+        for i, one in enumerate(numbers("first")):
+            torch.save({}, f"{one}")
+        for one in tqdm(numbers("second"), total=3):
+            torch.save({}, f"{one}")
+        for i, one in tqdm(enumerate(numbers("third"), 1)):
+            torch.save({}, f"{one}")
+        """,
+    )
+    names = [event.path.text() for event in program.of(FileUsed)]
+    assert names == ["'first'", "'a number'", "'second'", "'a number'", "'third'", "'a number'"]
+
+
+def test_a_class_whose_name_is_one_of_several(tmp_path):
+    (tmp_path / "config.json").write_text('{"arch": "Wide"}', encoding="utf-8")
+    program = read(
+        tmp_path,
+        """
+        import json
+        import models
+
+        config = json.load(open("config.json"))
+        if option:
+            config = torch.load(option)["config"]
+        DDP(getattr(models, config["arch"])())
+        """,
+        models="""
+        from torch import nn
+
+        class Wide(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.BatchNorm2d(8)
+        """,
+    )
+    assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["torch.nn.BatchNorm2d"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Literal, as_formula, compatible, literals
+from ddpdoctor.condition import ALWAYS, Literal, as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import (
     excludes,
@@ -45,7 +45,12 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     for event in downloads:
         if not is_rank_process(trace, event) or left_to_some_ranks(trace, event) or not runs_distributed(event):
             continue
-        if event.by in ATOMIC or event.is_within("lock") or not _usual(event) or not _comes_to_train(trace, event):
+        if (
+            event.by in ATOMIC
+            or event.is_within("lock")
+            or not _usual(trace, event)
+            or not _comes_to_train(trace, event)
+        ):
             continue
         if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
@@ -60,13 +65,17 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
         )
 
 
-def _usual(event: FileUsed) -> bool:
+def _usual(trace: Predicted, event: FileUsed) -> bool:
     """Whether no option that the user has to give decides on a download: then it is the user's configuration.
 
-    Which data set is taken is no such option: whoever takes that one downloads it.
+    Which data set or published model is taken is no such option: whoever takes that one downloads it. Nor is what
+    every training run needs: an option for several GPUs, or what a number has to be a multiple of.
     """
-    asked = frozenset(literal for literal in event.when if not _is_a_choice(literal))
-    if holds_by_default(as_formula(asked)) is False:
+    wraps = replicas(trace)
+    needed = frozenset.intersection(*(wrap.when for wrap in wraps)) if wraps else ALWAYS
+    chosen = {_option_of(literal) for literal in event.when if literal.holds and _is_a_choice(literal)}
+    asked = frozenset(one for one in event.when - needed if not _is_a_choice(one) and _option_of(one) not in chosen)
+    if holds_by_default(as_formula(asked)) is False or any(_is_about_the_place(one, event) for one in asked):
         return False
     options = [literal.atom for literal in literals(asked) if literal.atom.kind == "configuration"]
     return all(atom.by_default is not None for atom in options)
@@ -81,6 +90,16 @@ def _comes_to_train(trace: Predicted, event: FileUsed) -> bool:
 def _is_a_choice(literal: Literal) -> bool:
     """Whether a test compares an option with one of several values, as ``args.data == "CIFAR"`` does."""
     return literal.atom.kind == "configuration" and CHOICE.search(literal.atom.text) is not None
+
+
+def _is_about_the_place(literal: Literal, event: FileUsed) -> bool:
+    """Whether it is asked if there is a place to download to at all, and no default says so."""
+    return literal.atom.by_default is None and literal.atom.text == event.path.text()
+
+
+def _option_of(literal: Literal) -> str:
+    """Return the option that a test is about: ``args.ckpt`` in ``args.ckpt is None``, where it is about one."""
+    return literal.atom.text.partition(" ")[0] if literal.atom.kind == "configuration" else ""
 
 
 CHOICE = re.compile(r" (?:==|in) ['\"\[(]")

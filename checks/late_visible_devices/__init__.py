@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
+from ddpdoctor.checkpoints import saved_as
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import CudaTouched, EnvSet, GroupInit, ProcessStarted
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.events import CudaTouched, EnvSet, FileUsed, GroupInit, ProcessStarted, StateLoaded
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import is_none
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
@@ -20,6 +22,9 @@ def set_after_cuda(trace: Predicted) -> Iterator[Fault]:
             continue
         touched = next((one for one in trace.of(CudaTouched) if _before(one, event)), None)
         if touched is None:
+            loaded = next((one for one in trace.of(FileUsed) if _before(one, event) and _fills_gpus(trace, one)), None)
+            if loaded is not None:
+                yield _late_after_load(event, loaded)
             continue
         yield Fault(
             place=event.place,
@@ -28,6 +33,33 @@ def set_after_cuda(trace: Predicted) -> Iterator[Fault]:
             event=event,
             fix=Fix(description="set it before the first CUDA call of the process, best before the script starts"),
         )
+
+
+LOAD = "torch.load"
+
+
+def _late_after_load(event: EnvSet, loaded: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message="torch.load puts the tensors of a checkpoint back onto the GPUs, and so initialises CUDA before this: "
+        "the visible devices are fixed from then on",
+        confidence=Confidence.MEDIUM,
+        places=(Label(place=loaded.place, text="it has no map_location"),),
+        event=event,
+        fix=Fix(description='set it before, or load with map_location="cpu"'),
+    )
+
+
+def _fills_gpus(trace: Predicted, load: FileUsed) -> bool:
+    """Whether a file that is loaded as it is holds a model's state: its tensors go back to where they were saved.
+
+    It does where a model takes them over, or where the script has saved it.
+    """
+    if load.op != "load" or load.by != LOAD or not is_none(load.map_location):
+        return False
+    if any(taken.module and load.order in taken.read for taken in trace.of(StateLoaded)):
+        return True
+    return bool(saved_as(trace, load))
 
 
 def _first_visits(trace: Predicted) -> Iterator[EnvSet]:
@@ -39,7 +71,7 @@ def _first_visits(trace: Predicted) -> Iterator[EnvSet]:
             yield event
 
 
-def _before(touched: CudaTouched, event: EnvSet) -> bool:
+def _before(touched: CudaTouched | FileUsed, event: EnvSet) -> bool:
     same = touched.process == event.process and touched.order < event.order
     return same and compatible(touched.when, event.when)
 
@@ -61,6 +93,8 @@ def set_after_cuda_in_the_run(fault: Fault, run: Observed) -> Verdict:
             return confirmed(
                 f"{earlier[0].by} came first, at {_line(earlier[0])}", first=earlier[0].place, by=earlier[0].by
             )
+    if fault.message.startswith(LOAD):
+        return not_reached("what a checkpoint holds that was saved on another machine is not seen in this run")
     return refuted("no CUDA call came before it in its process", processes=len(written))
 
 

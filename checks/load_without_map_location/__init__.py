@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
+from ddpdoctor.checkpoints import saved_as
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, ModelMoved, StateLoaded
 from ddpdoctor.facts import (
     guarded_by_rank,
@@ -64,7 +65,8 @@ def _model_state(trace: Predicted, event: FileUsed) -> tuple[StateLoaded | FileU
     saved = next((one for one in saves if one.states and not _moved_to_cpu(trace, one)), None)
     if saves and saved is None:
         return None, Confidence.HIGH  # what the script saves there was made of something else: moved to the CPU, say
-    return taken or saved, Confidence.HIGH if saved else Confidence.MEDIUM
+    alike = next((one for one in saved_as(trace, event) if not _moved_to_cpu(trace, one)), None)
+    return taken or saved or alike, Confidence.HIGH if saved else Confidence.MEDIUM
 
 
 def _moved_to_cpu(trace: Predicted, save: FileUsed) -> bool:

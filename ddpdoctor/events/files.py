@@ -23,15 +23,24 @@ class FileUsed(Event):
     """P O: a file is used; ``op`` is ``save`` (a checkpoint), ``write`` (anything else), ``load``, ``download`` or
     ``remove``, ``by`` the call.
 
-    P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved;
-    ``map_location`` is where ``torch.load`` is told to put tensors.
+    P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved,
+    ``keys`` the names of its items where it is a dictionary; ``map_location`` is where ``torch.load`` is told to put
+    tensors.
     """
 
     op: str
     path: Value
     by: str
     states: tuple[State, ...] = ()
+    keys: tuple[str, ...] = ()
     map_location: Value = NONE
+
+
+class ItemTaken(Event):
+    """P: an item is taken by its name out of what was read from a file; ``read`` are the loads by their ``order``."""
+
+    read: tuple[int, ...]
+    key: str
 
 
 class StateLoaded(Event):

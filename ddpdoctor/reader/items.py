@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.condition import ALWAYS, Condition, negation, together
+from ddpdoctor.events import ItemTaken
 from ddpdoctor.reader.abstract import (
     Abstract,
     Attribute,
@@ -38,6 +39,8 @@ from ddpdoctor.reader.walk import Walk
 
 def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstract:
     """Return ``holder[key]``."""
+    if isinstance(holder, Content) and holder.whole is None and isinstance(known(key), str):
+        walk.emit(ItemTaken, node, read=holder.loads, key=str(known(key)))
     item = _item(walk, holder, key, node)
     if isinstance(item, (Opaque, Items)):
         marks = marks_of_item(holder, key, walk.place(node))

@@ -8,7 +8,7 @@ from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
-from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -171,14 +171,8 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         layers = layers_of(value).items
         return _merged(walk, layers, node) if layers else None
     last = value.path.rpartition(".")[2]
-    if value.path == "builtins.enumerate" and value.args:
-        start = value.args[1] if len(value.args) > 1 else value.kwargs.get("start")
-        index = Opaque(
-            f"index in {walk.line(node)}",
-            frozenset({("index", loop)} if loop else ()),
-            expression=_count(loop, start),
-        )
-        return Items([index, item_of(walk, value.args[0], node, loop, depth)], "tuple")
+    if value.args and _numbers(value):
+        return Items([_index(walk, value, node, loop), item_of(walk, value.args[0], node, loop, depth)], "tuple")
     if last in ("parameters", "named_parameters") and isinstance(value.inner, (Made, Object)):
         tag = ("parameter", value.inner.ref, value.inner, text(value.args[0]) if value.of_part else "")
         parameter = Opaque(f"parameter of {text(value.inner)}", frozenset({tag}))
@@ -193,7 +187,7 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         return _item_of_range(walk, value, node, loop)
     if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
         return _item_of_view(walk, value.args[0], last, node)
-    if value.args and (value.path in PASSING or last in ("tqdm", "track")):
+    if value.args and _passes(value):
         return item_of(walk, value.args[0], node, loop, depth)
     return None
 
@@ -225,6 +219,36 @@ def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abst
     keys = [Known(key) for key in table.cells if isinstance(key, (str, int))]
     key = keys[0] if len(keys) == 1 else Opaque(f"key of {text(table)}")
     return {"values": value, "keys": key}.get(view, Items([key, value], "tuple"))
+
+
+def generator_in(value: Abstract) -> Generator | None:
+    """Return the generator of the project that iterating a value runs, also through ``enumerate`` or a progress bar."""
+    while isinstance(value, Made) and value.args and _passes(value):
+        value = value.args[0]
+    return value if isinstance(value, Generator) else None
+
+
+def _passes(value: Made) -> bool:
+    return value.path in PASSING or value.path.rpartition(".")[2] in ("tqdm", "track")
+
+
+def yielded_through(walk: Walk, iterated: Abstract, value: Abstract, node: ast.AST, loop: Loop) -> Abstract:
+    """Return what a round sees of what a generator yields: with an index where ``enumerate`` is around it."""
+    if not isinstance(iterated, Made) or not iterated.args:
+        return value
+    inner = yielded_through(walk, iterated.args[0], value, node, loop)
+    return Items([_index(walk, iterated, node, loop), inner], "tuple") if _numbers(iterated) else inner
+
+
+def _numbers(value: Made) -> bool:
+    return value.path == "builtins.enumerate"
+
+
+def _index(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract:
+    """Return the number that ``enumerate`` puts before an item."""
+    start = value.args[1] if len(value.args) > 1 else value.kwargs.get("start")
+    tags = frozenset({("index", loop)} if loop else ())
+    return Opaque(f"index in {walk.line(node)}", tags, expression=_count(loop, start))
 
 
 def _merged(walk: Walk, values: list[Abstract], node: ast.AST) -> Abstract:

@@ -11,7 +11,7 @@ from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import count_of, item_of, listed, loaders_in, rounds_of
+from ddpdoctor.reader.iteration import count_of, generator_in, item_of, listed, loaders_in, rounds_of, yielded_through
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
@@ -140,8 +140,9 @@ def _rounds_over(
             body(item)
             frame.loops.pop()
         return
-    if isinstance(iterated, Generator):
-        _rounds_of_generator(walk, node, iterated, frame, body, kind)
+    generator = generator_in(iterated)
+    if generator is not None:
+        _rounds_of_generator(walk, node, iterated, generator, frame, body, kind)
         return
     loaders = loaders_in(iterated)
     place = walk.place(node)
@@ -185,11 +186,20 @@ def _unrolled(kind: str) -> int:
 
 
 def _rounds_of_generator(
-    walk: Walk, node: ast.AST, iterated: Generator, frame: Frame, body: Callable[[Abstract], None], kind: str
+    walk: Walk,
+    node: ast.AST,
+    iterated: Abstract,
+    generator: Generator,
+    frame: Frame,
+    body: Callable[[Abstract], None],
+    kind: str,
 ) -> None:
-    """Run a generator of the project with the loop's body at its yields: order and contexts are then right."""
+    """Run a generator of the project with the loop's body at its yields: order and contexts are then right.
+
+    It may be iterated through ``enumerate`` or a progress bar.
+    """
     outer, file, stack, frames = walk.loops, walk.file, walk.stack, walk.frames
-    loop = Loop(place=walk.place(node), kind=kind, loaders=loaders_in(iterated))
+    loop = Loop(place=walk.place(node), kind=kind, loaders=loaders_in(generator), rounds=rounds_of(iterated))
     seen: list[Abstract] = []
 
     def deliver(value: Abstract) -> Abstract:
@@ -198,7 +208,7 @@ def _rounds_of_generator(
             saved = walk.file, walk.stack, walk.path, walk.frames, walk.within
             walk.file, walk.stack, walk.frames = file, stack, [*frames]
             frame.loops.append((loop, walk.path))
-            body(value)
+            body(yielded_through(walk, iterated, value, node, loop))
             frame.loops.pop()
             walk.file, walk.stack, walk.path, walk.frames, walk.within = saved
             walk.dead = False
@@ -206,9 +216,10 @@ def _rounds_of_generator(
 
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
-    run_body(walk, iterated.function, iterated.call, deliver)
+    run_body(walk, generator.function, generator.call, deliver)
     if not seen:
-        body(Opaque(f"item of {iterated.function.name}()", iterated.tags))
+        item = Opaque(f"item of {generator.function.name}()", generator.tags)
+        body(yielded_through(walk, iterated, item, node, loop))
 
 
 def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:

@@ -20,9 +20,15 @@ from ddpdoctor.value import UNKNOWN_VALUE
 def _save(walk: Walk, call: Call) -> Abstract:
     target = call.argument("f", 1)
     if target is not None:
-        states = tuple(states_in(walk, call.argument("obj", 0) or NONE))
-        use_file(walk, "save", target, call, states=states)
+        saved = call.argument("obj", 0) or NONE
+        use_file(walk, "save", target, call, states=tuple(states_in(walk, saved)), keys=_names_in(saved))
     return NONE
+
+
+def _names_in(value: Abstract) -> tuple[str, ...]:
+    """Return the names of the items in what is saved."""
+    tables = (option for _, option in options(value) if isinstance(option, Table))
+    return tuple(key for table in tables for key in table.cells if isinstance(key, str))
 
 
 MAX_DEPTH = 3

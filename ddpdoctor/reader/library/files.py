@@ -1,4 +1,4 @@
-"""Files: checkpoints saved and loaded, and downloads."""
+"""Files: what is written into them and read from them, and which of them there are."""
 
 import ast
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from ddpdoctor.events import Event, FileUsed
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
-from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -58,23 +57,6 @@ def part_of(source: Abstract) -> frozenset[str]:
     return frozenset({"shard"}) if source.tags & {"rank", "shard"} else frozenset()
 
 
-def _download(walk: Walk, call: Call) -> Abstract | None:
-    name = _destination(call) or call.argument("url", 0) or call.argument("repo_or_dir", 0) or Known("")
-    if call.path == "torch.hub.load" and known(call.kwargs.get("source")) == "local":
-        return None
-    walk.emit(FileUsed, call.node, op="download", path=lower(name), by=call.path)
-    load_onto(walk, call.kwargs.get("map_location"), call)
-    if call.path == "torch.hub.load":
-        return walk.make(call, frozenset())
-    return Opaque(f"{call.path}()")
-
-
-def _destination(call: Call) -> Abstract | None:
-    """Return the file that a download is written to, where the call names it."""
-    names = {"urllib.request.urlretrieve": "filename", "torch.hub.download_url_to_file": "dst", "wget.download": "out"}
-    return call.argument(names.get(call.path, "output"), 1)
-
-
 def _open(walk: Walk, call: Call) -> Abstract:
     return walk.make(call)
 
@@ -102,16 +84,6 @@ def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
     made = walk.make(call)
     made.tags |= {"rank"}
     return made
-
-
-def _wget(walk: Walk, call: Call) -> Abstract | None:
-    """A download by a command: ``wget`` or ``curl`` in a shell."""
-    command = call.args[0] if call.args else None
-    words = command.items if isinstance(command, Items) else [command] if command is not None else []
-    line = " ".join(str(known(word, text(word))) for word in words)
-    if line.startswith(("wget ", "curl ", "gdown ", "aria2c ")):
-        walk.emit(FileUsed, call.node, op="download", path=lower(Known(line[:80])), by=call.path)
-    return None
 
 
 def _tensor_save(walk: Walk, call: Call) -> Abstract:
@@ -174,19 +146,6 @@ FUNCTIONS = {
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
     "os.path.isdir": _exists,
-    "torch.hub.load": _download,
-    "torch.hub.load_state_dict_from_url": _download,
-    "torch.hub.download_url_to_file": _download,
-    "torch.utils.model_zoo.load_url": _download,
-    "torchvision.datasets.utils.download_url": _download,
-    "torchvision.datasets.utils.download_and_extract_archive": _download,
-    "urllib.request.urlretrieve": _download,
-    "wget.download": _download,
-    "gdown.download": _download,
-    "os.system": _wget,
-    "subprocess.run": _wget,
-    "subprocess.call": _wget,
-    "subprocess.check_call": _wget,
     "builtins.open": _open,
     "numpy.save": _tensor_save,
     "pickle.dump": _tensor_save,

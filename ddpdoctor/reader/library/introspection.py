@@ -1,7 +1,7 @@
 """Builtins that ask what a value is or has: getattr, hasattr, isinstance, callable."""
 
 from ddpdoctor.condition import all_of, any_of, as_formula
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.formulas import boolean, by_default
 from ddpdoctor.reader.library.shapes import can_have, is_instance
@@ -11,6 +11,8 @@ from ddpdoctor.reader.walk import Call, Walk
 
 
 def _getattr(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) > 1 and isinstance(call.args[1], Choice):
+        return _one_of_several(walk, call, call.args[1])
     if len(call.args) > 1 and isinstance(call.args[1], Opaque):
         usual = by_default(call.args[1])
         if isinstance(known(usual), str):
@@ -31,6 +33,20 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
             found += [(when | {there}, walk.get(option, name, call.node)), (when | without, call.args[2])]
         else:
             found.append((when, walk.get(option, name, call.node)))
+    return choice(found)
+
+
+def _one_of_several(walk: Walk, call: Call, names: Choice) -> Abstract:
+    """``getattr(models, name)``, where the name is one of several, each under its condition."""
+    before, found = walk.path, []
+    for when, name in options(names):
+        here = walk.assuming_also(when)
+        if here is not None:
+            walk.path = here
+            one = _getattr(walk, call._replace(args=(call.args[0], name, *call.args[2:])))
+            walk.path = before
+            if one is not None:
+                found.append((when, one))
     return choice(found)
 
 

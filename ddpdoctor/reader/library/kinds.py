@@ -80,10 +80,31 @@ BATCH_NORM_FAMILIES = (
     "mc3",
     "r2plus1d",
     "s3d",
+    "se_resn",
+    "seresn",
+    "senet",
+    "resnest",
+    "res2net",
+    "dpn",
+    "xception",
+    "nasnet",
+    "pnasnet",
+    "hrnet",
+    "efficientdet",
 )
 """Families of torchvision (and timm) architectures whose default normalisation is a trained BatchNorm."""
 
-NORM_FREE_FAMILIES = ("nfnet", "nf_resnet", "squeezenet", "fasterrcnn", "maskrcnn", "retinanet", "keypointrcnn")
+NORM_FREE_FAMILIES = (
+    "nfnet",
+    "nf_",
+    "_gn",
+    "_bit",
+    "squeezenet",
+    "fasterrcnn",
+    "maskrcnn",
+    "retinanet",
+    "keypointrcnn",
+)
 """Those that look like one of the former and are not: no normalisation, GroupNorm, or a frozen BatchNorm."""
 
 
@@ -153,7 +174,18 @@ MODEL_MAKERS = (
     "torchvision.models.",
     "timm.create_model",
     "timm.models.",
+    "efficientnet_pytorch.EfficientNet",
+    "efficientnet_pytorch.model.EfficientNet",
     "segmentation_models_pytorch.",
+    "pretrainedmodels.",
+    "geffnet.",
+    "pytorchcv.model",
+    "cnn_finetune.make_model",
+    "resnest.torch.",
+    "resnet_pytorch.ResNet",
+    "facenet_pytorch.InceptionResnetV1",
+    "effdet.",
+    "torchxrayvision.models.",
     "transformers.Auto",
     "torch.hub.load",
     "monai.networks.nets.",
@@ -189,6 +221,6 @@ def _is_module_class(path: str) -> bool:
     last = path.rpartition(".")[2]
     return (
         last.endswith("Module")
-        or path.startswith(("torch.nn.", "torchvision.models.", "timm.models."))
+        or path.startswith(("torch.nn.", "torchvision.models.", "timm.models.", "efficientnet_pytorch.EfficientNet"))
         or last in ("PreTrainedModel", "ModelMixin", "GenerationMixin", "MessagePassing")
     )

@@ -7,18 +7,15 @@ from ddpdoctor.reader.abstract import (
     TRUE,
     Abstract,
     Choice,
-    External,
     Items,
     Known,
-    Opaque,
     Table,
-    is_none,
-    known,
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read, write
-from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, has_batch_norm, is_module, layers_of
+from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_norm
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 
@@ -129,7 +126,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         if value.path in BATCH_NORMS:
             yield Norm("", value.path, value.ref.place)
             return
-        if is_model_with_norms(value):
+        if trains_batch_norm(value):
             yield Norm("", value.path, value.ref.place)
             return
         parts = [*value.args, *value.kwargs.values()] if is_module(value) else []
@@ -138,7 +135,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
     else:
         if not is_module(value):
             return
-        if any(path in BATCH_NORMS for path in value.cls.external_bases()):
+        if any(path in BATCH_NORMS or is_normalised(path) for path in value.cls.external_bases()):
             yield Norm("", value.cls.name, value.ref.place)
             return
         parts = []
@@ -147,29 +144,6 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
     held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, FROZEN, MODE)]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
-
-
-def is_model_with_norms(value: Made) -> bool:
-    """Whether a call made a whole model of an architecture that trains BatchNorm layers."""
-    if not value.path.startswith(("torchvision.models.", "timm.", "torch.hub.load")):
-        return False
-    layer = value.argument("norm_layer")
-    if layer is not None and not is_none(layer):
-        return isinstance(layer, External) and layer.path in BATCH_NORMS
-    name = value.path
-    if value.path.startswith("timm.create_model"):
-        name = _name_or_default(value.argument("model_name", 0))
-    elif value.path == "torch.hub.load":
-        name = _name_or_default(value.argument("model", 1))
-    elif value.path == "torchvision.models.get_model":
-        name = _name_or_default(value.argument("name", 0))
-    return has_batch_norm(name)
-
-
-def _name_or_default(value: Abstract | None) -> str:
-    if isinstance(value, Opaque) and value.default is not None:
-        value = value.default
-    return str(known(value, ""))
 
 
 def mark_converted(walk: Walk, value: Abstract) -> None:

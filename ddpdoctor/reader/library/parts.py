@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from ddpdoctor.condition import ALWAYS
 from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Choice, Items, Table, known, options
 from ddpdoctor.reader.cells import read
+from ddpdoctor.reader.library.architectures import trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
-from ddpdoctor.reader.library.norms import CONVERTED, is_model_with_norms
+from ddpdoctor.reader.library.norms import CONVERTED
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
 from ddpdoctor.value import Ref
@@ -197,7 +198,7 @@ def _own_buffers(module: "Made | Object") -> bool | None:
         strange = [part for _, part in held(module) if isinstance(part, Made) and _is_from_elsewhere(part)]
         plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
         return False if plain and not strange else None
-    if module.path in BATCH_NORMS or module.path == SYNC_BATCH_NORM or is_model_with_norms(module):
+    if module.path in BATCH_NORMS or module.path == SYNC_BATCH_NORM or trains_batch_norm(module):
         return known(module.argument("track_running_stats", 4), True) is not False
     if module.path.startswith("torch.nn.InstanceNorm"):
         return known(module.argument("track_running_stats", 4), False) is True
@@ -269,7 +270,7 @@ def sync_batch_norm_in(walk: Walk, value: Abstract) -> "Made | Object | None":
 def _is_batch_norm(value: "Made | Object") -> bool:
     if isinstance(value, Object):
         return any(path in BATCH_NORMS for path in value.cls.external_bases())
-    return value.path in BATCH_NORMS or is_model_with_norms(value)
+    return value.path in BATCH_NORMS or trains_batch_norm(value)
 
 
 def _register_buffer(walk: Walk, call: Call) -> Abstract | None:

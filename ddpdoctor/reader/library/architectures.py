@@ -1,0 +1,108 @@
+"""Whole models that libraries make: which of them train BatchNorm layers by default."""
+
+from collections.abc import Callable
+
+from ddpdoctor.reader.abstract import Abstract, External, Opaque, is_none, known
+from ddpdoctor.reader.library.kinds import BATCH_NORMS, has_batch_norm
+from ddpdoctor.reader.objects import Made
+
+BY_NAME = {
+    "timm.create_model": ("model_name", 0),
+    "timm.models.create_model": ("model_name", 0),
+    "torch.hub.load": ("model", 1),
+    "torchvision.models.get_model": ("name", 0),
+    "geffnet.create_model": ("model_name", 0),
+    "pytorchcv.model_provider.get_model": ("name", 0),
+    "cnn_finetune.make_model": ("model_name", 0),
+}
+"""Functions that make the architecture whose name they are given, in which argument."""
+NAMED = ("torchvision.models.", "timm.", "pretrainedmodels.", "geffnet.", "pytorchcv.models.", "resnest.torch.")
+"""Packages in which a function or class is named after the architecture that it makes."""
+ALWAYS_NORMALISED = (
+    "efficientnet_pytorch.EfficientNet",
+    "efficientnet_pytorch.model.EfficientNet",
+    "resnet_pytorch.ResNet",
+    "facenet_pytorch.InceptionResnetV1",
+    "effdet.create_model",
+    "effdet.EfficientDet",
+    "torchxrayvision.models.DenseNet",
+    "torchxrayvision.models.ResNet",
+)
+"""What trains BatchNorm layers whichever variant of it is made, by itself or by a method of its class."""
+TRANSFORMERS = tuple(
+    f"transformers.{name}" for name in ("ResNet", "RegNet", "MobileNetV1", "MobileNetV2", "EfficientNet")
+)
+"""Families of convolutional models in ``transformers``; the ``Config`` and the ``ImageProcessor`` are none."""
+SEGMENTERS = "segmentation_models_pytorch."
+NORMALISED_DECODERS = frozenset(
+    {"Unet", "UnetPlusPlus", "MAnet", "Linknet", "PSPNet", "PAN", "DeepLabV3", "DeepLabV3Plus"}
+)
+"""Those of segmentation_models_pytorch whose decoder has BatchNorm by default; FPN's has GroupNorm."""
+MONAI = "monai.networks.nets."
+BY_NORM = (
+    "norm",
+    "norm_layer",
+    "norm_type",
+    "norm_cfg",
+    "decoder_use_batchnorm",
+    "decoder_use_norm",
+    "psp_use_batchnorm",
+)
+"""Arguments that choose another normalisation than the usual one."""
+
+
+def trains_batch_norm(value: Made) -> bool:
+    """Whether a call made a whole model of an architecture that trains BatchNorm layers."""
+    layer = value.argument("norm_layer")
+    if layer is not None and not is_none(layer) and value.path.startswith(("torchvision.models.", "timm.")):
+        return isinstance(layer, External) and layer.path in BATCH_NORMS
+    if any(name in value.kwargs for name in BY_NORM):
+        return _encoder_is_normalised(value) if value.path.startswith(SEGMENTERS) else False
+    return is_normalised(value.path) or any(rule(value) for rule in RULES)
+
+
+def is_normalised(path: str) -> bool:
+    """Whether a class or function trains BatchNorm layers whatever it is given, as its name or its package says."""
+    if path in BY_NAME or path.startswith("torchvision.models.get_"):
+        return False
+    if path.startswith(NAMED):
+        return has_batch_norm(path)
+    if path.startswith(TRANSFORMERS):
+        last = path.removesuffix(".from_pretrained").rpartition(".")[2]
+        return last.endswith("Model") or "For" in last or last.endswith("Backbone")
+    return any(path == name or path.startswith(f"{name}.") for name in ALWAYS_NORMALISED)
+
+
+def _named(value: Made) -> bool:
+    place = BY_NAME.get(value.path)
+    return place is not None and has_batch_norm(_name_or_default(value.argument(*place)))
+
+
+def _encoder_is_normalised(value: Made) -> bool:
+    encoder = value.argument("encoder_name", 0)
+    name = "resnet34" if encoder is None else _name_or_default(encoder)
+    return has_batch_norm(name.removeprefix("timm-").removeprefix("tu-"))
+
+
+def _segments(value: Made) -> bool:
+    """Encoder and decoder of segmentation_models_pytorch: ``smp.Unet("resnet34")``."""
+    if not value.path.startswith(SEGMENTERS):
+        return False
+    last = value.path.rpartition(".")[2]
+    return last in NORMALISED_DECODERS or (last in ("FPN", "UPerNet") and _encoder_is_normalised(value))
+
+
+def _of_monai(value: Made) -> bool:
+    """MONAI's classification networks have BatchNorm by default; most of its U-Nets have InstanceNorm."""
+    last = value.path.rpartition(".")[2]
+    families = ("DenseNet", "densenet", "ResNet", "resnet", "SENet", "SEResN", "EfficientNetBN")
+    return value.path.startswith(MONAI) and last.startswith(families)
+
+
+RULES: tuple[Callable[[Made], bool], ...] = (_named, _segments, _of_monai)
+
+
+def _name_or_default(value: Abstract | None) -> str:
+    if isinstance(value, Opaque) and value.default is not None:
+        value = value.default
+    return str(known(value, ""))

@@ -1,0 +1,112 @@
+"""Downloads: by a library's function, by a command in a shell, or by writing what the web answered into a file."""
+
+from ddpdoctor.events import FileUsed
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.library.destinations import load_onto
+from ddpdoctor.reader.library.files import use_file
+from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.walk import Call, Walk
+
+ANSWERED = "from the web"
+"""The tag of what a server answered, and of what was read from it."""
+
+
+def _download(walk: Walk, call: Call) -> Abstract | None:
+    name = _destination(call) or call.argument("url", 0) or call.argument("repo_or_dir", 0) or Known("")
+    if call.path == "torch.hub.load" and known(call.kwargs.get("source")) == "local":
+        return None
+    walk.emit(FileUsed, call.node, op="download", path=lower(name), by=call.path)
+    load_onto(walk, call.kwargs.get("map_location"), call)
+    if call.path == "torch.hub.load":
+        return walk.make(call, frozenset())
+    return Opaque(f"{call.path}()")
+
+
+def _destination(call: Call) -> Abstract | None:
+    """Return the file that a download is written to, where the call names it."""
+    names = {"torch.hub.download_url_to_file": "dst", "wget.download": "out"}
+    name = "filename" if call.path.endswith("urlretrieve") else names.get(call.path, "output")
+    return call.argument(name, 1)
+
+
+def _command(walk: Walk, call: Call) -> Abstract | None:
+    """A download by a command: ``wget`` or ``curl`` in a shell."""
+    command = call.args[0] if call.args else None
+    words = command.items if isinstance(command, Items) else [command] if command is not None else []
+    line = " ".join(str(known(word, text(word))) for word in words).removeprefix('f"')
+    if line.startswith(("wget ", "curl ", "gdown ", "aria2c ")):
+        walk.emit(FileUsed, call.node, op="download", path=lower(Known(line[:80])), by=call.path)
+    return None
+
+
+def _answer(walk: Walk, call: Call) -> Abstract:
+    """``requests.get(url)``: a response, whose content is written somewhere else."""
+    made = walk.make(call)
+    made.tags |= {ANSWERED}
+    return made
+
+
+def _written(walk: Walk, call: Call) -> Abstract | None:
+    """``file.write(response.content)``: into an open file; what goes into the memory is none."""
+    content = call.argument("data", 0)
+    if content is None or ANSWERED not in content.tags or call.receiver is None:
+        return None
+    _into(walk, call.receiver, call)
+    return Opaque(f"{text(call.receiver)}.write()")
+
+
+def _written_whole(walk: Walk, call: Call) -> Abstract | None:
+    """``path.write_bytes(response.content)``."""
+    content = call.argument("data", 0)
+    if content is None or ANSWERED not in content.tags or call.receiver is None:
+        return None
+    use_file(walk, "download", call.receiver, call)
+    return Opaque(f"{text(call.receiver)}.write()")
+
+
+def _copied(walk: Walk, call: Call) -> Abstract | None:
+    """``shutil.copyfileobj(response, file)``."""
+    source, target = call.argument("fsrc", 0), call.argument("fdst", 1)
+    if source is None or target is None or ANSWERED not in source.tags:
+        return None
+    _into(walk, target, call)
+    return NONE
+
+
+def _into(walk: Walk, file: Abstract, call: Call) -> None:
+    for when, option in options(file):
+        here = walk.assuming_also(when)
+        if here is not None and isinstance(option, Made) and option.path == "builtins.open":
+            before, walk.path = walk.path, here
+            use_file(walk, "download", option, call)
+            walk.path = before
+
+
+SESSIONS = ("requests.Session", "requests.session", "requests.sessions.Session", "httpx.Client")
+
+FUNCTIONS = {
+    "torch.hub.load": _download,
+    "torch.hub.load_state_dict_from_url": _download,
+    "torch.hub.download_url_to_file": _download,
+    "torch.utils.model_zoo.load_url": _download,
+    "torchvision.datasets.utils.download_url": _download,
+    "torchvision.datasets.utils.download_and_extract_archive": _download,
+    "torchvision.datasets.utils.download_file_from_google_drive": _download,
+    **dict.fromkeys(("urllib.request.urlretrieve", "six.moves.urllib.request.urlretrieve"), _download),
+    "wget.download": _download,
+    "gdown.download": _download,
+    **dict.fromkeys(("os.system", "subprocess.run", "subprocess.call", "subprocess.check_call"), _command),
+    **dict.fromkeys(("os.popen", "subprocess.check_output", "subprocess.getoutput", "subprocess.Popen"), _command),
+    **dict.fromkeys(("requests.get", "httpx.get", "httpx.stream", "urllib3.request"), _answer),
+    **dict.fromkeys(("urllib.request.urlopen", "six.moves.urllib.request.urlopen"), _answer),
+    "shutil.copyfileobj": _copied,
+}
+METHODS = {
+    **dict.fromkeys(
+        ("requests.Session.get", "requests.session.get", "httpx.Client.get", "httpx.Client.stream"), _answer
+    ),
+    "write": _written,
+    **dict.fromkeys(("write_bytes", "write_text"), _written_whole),
+}

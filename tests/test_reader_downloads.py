@@ -1,0 +1,63 @@
+"""What the reader predicts of downloads: by a function, by a command, and of what the web answered."""
+
+import pytest
+from reading import read
+
+from ddpdoctor.events import FileUsed
+
+HEAD = """
+import io, os, pathlib, shutil, subprocess, tempfile, urllib.request
+import httpx, requests
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+URL, PATH = "https://example.org/book", "data/book"
+"""
+
+
+def downloads(program):
+    return [event.path.text() for event in program.of(FileUsed) if event.op == "download"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open(PATH, 'wb').write(requests.get(URL).content)",
+        "with open(PATH, 'wb') as f:\n    for p in requests.get(URL, stream=True).iter_content(8):\n        f.write(p)",
+        "with urllib.request.urlopen(URL) as r, open(PATH, 'wb') as f:\n    shutil.copyfileobj(r, f)",
+        "with requests.get(URL, stream=True) as r, open(PATH, 'wb') as f:\n    shutil.copyfileobj(r.raw, f)",
+        "pathlib.Path(PATH).write_bytes(requests.get(URL).content)",
+        "pathlib.Path(PATH).write_text(httpx.get(URL).text)",
+        "with pathlib.Path(PATH).open('w') as f:\n    f.write(urllib.request.urlopen(URL).read().decode())",
+        "with requests.Session() as s, open(PATH, 'wb') as f:\n    f.write(s.get(URL).content)",
+    ],
+)
+def test_an_answer_of_the_web_that_is_written_is_a_download(tmp_path, text):
+    assert downloads(read(tmp_path, text, head=HEAD)) == ["'data/book'"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "io.BytesIO().write(requests.get(URL).content)",
+        "with tempfile.TemporaryFile() as f:\n    f.write(requests.get(URL).content)",
+        "with open(PATH, 'w') as f:\n    f.write('nothing from anywhere')",
+        "print(requests.get(URL).text)",
+        "shutil.copyfileobj(open('here'), open(PATH, 'wb'))",
+    ],
+)
+def test_what_goes_to_the_memory_or_comes_from_here_is_none(tmp_path, text):
+    assert downloads(read(tmp_path, text, head=HEAD)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "os.system('wget ' + URL)",
+        "os.system(f'wget {URL} -O {PATH}')",
+        "os.system('curl -L %s -o %s' % (URL, PATH))",
+        "subprocess.run(['curl', '-o', PATH, URL], check=True)",
+        "subprocess.Popen(['wget', URL]).wait()",
+    ],
+)
+def test_commands_that_download(tmp_path, text):
+    assert len(downloads(read(tmp_path, text, head=HEAD))) == 1
