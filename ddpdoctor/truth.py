@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import product
 
-from ddpdoctor.condition import AllOf, Atom, Condition, Formula, as_formula, compatible
+from ddpdoctor.condition import AllOf, Atom, Condition, Formula, Literal, as_formula, compatible
 from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
 
 
+@lru_cache(maxsize=50_000)
 def holds_for(formula: Formula, member: Member) -> bool | None:
     """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
     return worth(formula, lambda atom: _worth_on(atom, member))
@@ -23,12 +24,12 @@ def holds_by_default(formula: Formula) -> bool | None:
 
 def worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
     """Return a formula's value, three-valued, given that of its atoms."""
-    if isinstance(formula, bool):
-        return formula
+    if isinstance(formula, Literal):
+        answer = of_atom(formula.atom)
+        return None if answer is None else answer is formula.holds
     if isinstance(formula, AllOf):
         return _all(worth(part, of_atom) for part in formula.parts)
-    answer = of_atom(formula.atom)
-    return None if answer is None else answer is formula.holds
+    return formula
 
 
 @lru_cache(maxsize=50_000)

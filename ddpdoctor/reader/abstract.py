@@ -27,8 +27,12 @@ def measures(tags: Tags) -> Tags:
     They go further than ``batch``: through ``item()`` too, into what is printed or compared. What is computed from
     both, such as a sum over all ranks times a batch's size, counts as put together.
     """
+    if not tags:
+        return NO_TAGS
     own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
-    pooled = pooled_in(tags) if own else NO_TAGS
+    if not own:
+        return NO_TAGS
+    pooled = pooled_in(tags)
     return frozenset(tag for tag in own if tag[1] not in pooled)
 
 
@@ -123,7 +127,7 @@ def derived(operator: str, *operands: object) -> Expression | None:
     whole = Expression(operator, operands)
     left, pending = MAX_EXPRESSION, [whole]
     while pending and left >= 0:
-        nested = [operand for operand in pending.pop().operands if isinstance(operand, Expression)]
+        nested = [operand for operand in pending.pop().operands if type(operand) is Expression]
         pending += nested
         left -= len(nested)
     return whole if left >= 0 else None

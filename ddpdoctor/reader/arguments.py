@@ -1,9 +1,9 @@
 """The arguments of a call, and dictionaries that are put into others: what ``**`` passes under which condition."""
 
 import ast
-from typing import NamedTuple
 
 from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, negation
+from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Choice, Items, Known, Table, Tags
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame

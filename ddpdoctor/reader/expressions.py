@@ -227,7 +227,7 @@ def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     if isinstance(callee, External) and callee.path == "builtins.next" and node.args:
         walk.first_look = node.args[0]
     given = arguments(walk, node, frame)
-    call = Call(given.args, given.kwargs, node, frame, given.more, spread=given.spread)
+    call = Call(given.args, given.kwargs, node, frame, given.more, given.spread)
     return walk.call(callee, call)
 
 

@@ -71,10 +71,10 @@ class Call(NamedTuple):
     node: ast.AST
     frame: Frame
     open: bool = False
+    spread: Tags = NO_TAGS
     path: str = ""
     receiver: Abstract | None = None
     instance: Object | None = None
-    spread: Tags = NO_TAGS
 
     def argument(self, name: str, position: int | None = None) -> Abstract | None:
         """Return an argument by name or position, or ``None`` when it was not given."""
