@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
 from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
 from ddpdoctor.facts import leave_ranks_out, owned
-from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
+from ddpdoctor.group_ends import are_for_all, destroys_of, inits_of, of_a_normal_run, processes
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
 
@@ -15,29 +15,41 @@ def nothing_destroys_it(trace: Predicted) -> Iterator[Fault]:
     """Find the groups that are initialised and that no path of a run without an exception destroys on every rank."""
     if not trace.complete or not trace.entered or owned(trace, "group"):
         return
-    for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
-        inits = [event for event in trace.of(GroupInit) if event.process == process]
-        destroys = [
-            event for event in trace.of(GroupDestroyed) if event.process == process and not event.is_within("except")
-        ]
-        reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
-        if reached and not leave_ranks_out(reached):
+    for process in processes(trace):
+        inits = inits_of(trace, process)
+        reached = of_a_normal_run(destroys_of(trace, process))
+        if are_for_all(trace, process, reached):
             continue
         further = tuple(Label(place=init.place, text="initialised here too") for init in inits[1:])
-        if reached:
+        if not reached:
+            yield _fault(inits[0], "no path of a normal run destroys this process group", further)
+        elif leave_ranks_out(reached):
+            partial = _labels(reached, "destroyed on some ranks only")
             yield _fault(
-                inits[0], "only some ranks destroy the process group: the others leave it open", further, reached
+                inits[0], "only some ranks destroy the process group: the others leave it open", (*partial, *further)
             )
         else:
-            yield _fault(inits[0], "no path of a normal run destroys this process group", further, reached)
+            partial = _labels(reached, "destroyed only if an option is given")
+            yield _fault(
+                inits[0],
+                "with the options at their defaults, nothing destroys this process group",
+                (*partial, *further),
+                Confidence.MEDIUM,
+            )
 
 
-def _fault(init: GroupInit, message: str, further: tuple[Label, ...], destroys: list[GroupDestroyed]) -> Fault:
-    partial = tuple(Label(place=event.place, text="destroyed on some ranks only") for event in destroys)
+def _labels(destroys: list[GroupDestroyed], text: str) -> tuple[Label, ...]:
+    return tuple(Label(place=event.place, text=text) for event in destroys)
+
+
+def _fault(
+    init: GroupInit, message: str, places: tuple[Label, ...] = (), confidence: Confidence = Confidence.HIGH
+) -> Fault:
     return Fault(
         place=init.place,
         message=message,
-        places=(*partial, *further),
+        confidence=confidence,
+        places=places,
         event=init,
         fix=Fix(description="call torch.distributed.destroy_process_group() on every rank, at the end or in a finally"),
     )
@@ -73,7 +85,7 @@ def every_rank_left_it_open(run: Observed) -> Iterator[Fault]:
         looped = any(event.loops for event in program.of(GroupDestroyed))
         if not made or owned(program, "group") or looped or any(nothing_destroys_it(program)):
             continue
-        fault = _fault(made[0], "every rank of the run ended with this process group open", (), [])
+        fault = _fault(made[0], "every rank of the run ended with this process group open")
         verdict = ranks_ended_with_it(fault, run)
         if verdict.state is State.CONFIRMED and _natural(run) == list(run.ranks) == verdict.evidence["ranks"]:
             yield fault.with_(verdict=verdict)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
-from ddpdoctor.events import Cut, GroupDestroyed, GroupInit, OptimizerStep, Trial
-from ddpdoctor.facts import leave_ranks_out, owned
+from ddpdoctor.events import Cut, GroupDestroyed, OptimizerStep, Trial
+from ddpdoctor.facts import owned
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
+from ddpdoctor.group_ends import are_for_all, destroys_of, of_a_normal_run, processes
 from ddpdoctor.trace import Observed, Predicted
 
 PROTECTING = ("finally", "atexit", "catch-all")
@@ -17,12 +17,10 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
     """Find the groups that are destroyed at the end of a normal run only."""
     if not trace.complete or owned(trace, "group"):
         return
-    for process in dict.fromkeys(event.process for event in trace.of(GroupInit)):
-        inits = [event for event in trace.of(GroupInit) if event.process == process]
-        destroys = [event for event in trace.of(GroupDestroyed) if event.process == process]
-        reached = [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
-        whole = [event for event in reached if not event.is_within("except")]
-        if not whole or leave_ranks_out(whole) or any(event.is_within(*PROTECTING) for event in reached):
+    for process in processes(trace):
+        reached = destroys_of(trace, process)
+        whole = of_a_normal_run(reached)
+        if not are_for_all(trace, process, whole) or any(event.is_within(*PROTECTING) for event in reached):
             continue
         last = whole[-1]
         yield Fault(

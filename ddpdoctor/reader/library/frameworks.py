@@ -87,7 +87,7 @@ def _attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | 
 
 
 def _prepared(walk: Walk, call: Call) -> Abstract | None:
-    """``accelerator.prepare(a, b, …)``, ``fabric.setup(…)``: the same objects, in the same order."""
+    """``accelerator.prepare(a, b, …)``, ``fabric.setup(…)``, ``fabric.setup_module(…)``: the same objects in order."""
     receiver = call.receiver
     if not isinstance(receiver, Made) or not receiver.path.startswith(("accelerate.", "lightning")) or not call.args:
         return None
@@ -208,6 +208,8 @@ PREFIXES = dict.fromkeys((name for name in DUTIES if name.endswith(".")), _owner
 METHODS = {
     "prepare": _prepared,
     "setup": _prepared,
+    "setup_module": _prepared,
+    "setup_optimizers": _prepared,
     "setup_dataloaders": _prepared,
     "unwrap_model": _unwrapped,
     "fit": _fit,
