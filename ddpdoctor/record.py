@@ -23,18 +23,21 @@ class Record:
     """An immutable value: annotated class attributes are its fields, given by keyword; equal by identity."""
 
     FIELDS: ClassVar[tuple[str, ...]] = ()
+    REQUIRED: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         own = tuple(name for name in cls.__annotations__ if not name.isupper())
         cls.FIELDS = (*(name for name in cls.FIELDS if name not in own), *own)
+        cls.REQUIRED = frozenset(name for name in cls.FIELDS if not hasattr(cls, name))
 
     def __init__(self, **values: Any) -> None:
         for name in values:
             if name not in self.FIELDS:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}")
-        for name in self.FIELDS:
-            if name not in values and not hasattr(type(self), name):
-                raise TypeError(f"{type(self).__name__} needs the field {name!r}")
+        if not values.keys() >= self.REQUIRED:
+            raise TypeError(
+                f"{type(self).__name__} needs the fields {', '.join(sorted(self.REQUIRED - values.keys()))}"
+            )
         self.__dict__.update(values)
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -171,7 +171,7 @@ def sets_attributes(node: ast.AST) -> bool:
     """Whether a loop does little more than give an object an attribute a round: ``setattr(self, key, value)``."""
     if not isinstance(node, ast.For) or len(node.body) > MAX_STATEMENTS:
         return False
-    inner = [part for statement in node.body for part in ast.walk(statement)]
+    inner = [part for statement in node.body for part in nodes_of(statement)]
     calls = [part.func.id for part in inner if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
     return "setattr" in calls and not any(isinstance(part, (ast.For, ast.While)) for part in inner)
 

@@ -24,6 +24,7 @@ ALIASES = (
     ("pytorch_lightning.", "lightning."),
     ("lightning.pytorch.", "lightning."),
 )
+_ALIASED = tuple(alias for alias, _ in ALIASES)
 
 RENAMED = {
     "torch.nn.DataParallel": "torch.nn.parallel.DataParallel",
@@ -41,9 +42,10 @@ def canonical(path: str) -> str:
     """
     if not path.startswith(("torch", "apex", "multiprocessing", "pytorch_lightning", "lightning")):
         return path
-    for alias, name in ALIASES:
-        if path.startswith(alias):
-            path = name + path[len(alias) :]
+    if path.startswith(_ALIASED):
+        for alias, name in ALIASES:
+            if path.startswith(alias):
+                path = name + path[len(alias) :]
     return RENAMED.get(path, path)
 
 

@@ -113,6 +113,7 @@ for _subject in SUBJECTS:
         merge(_whole, getattr(_subject, _name, {}))
 
 FUNCTION_NAMES = frozenset(_FUNCTIONS)
+_PREFIXES_OF_ALL = tuple(_PREFIXES)
 METHOD_NAMES = frozenset(_METHODS)
 
 
@@ -121,7 +122,9 @@ def function_model(path: str) -> Model | None:
     model = _FUNCTIONS.get(path)
     if model is not None:
         return model
-    return next((model for prefix, model in _PREFIXES.items() if path.startswith(prefix)), None)
+    if not path.startswith(_PREFIXES_OF_ALL):
+        return None
+    return next(model for prefix, model in _PREFIXES.items() if path.startswith(prefix))
 
 
 def method_model(path: str, name: str) -> Model | None:

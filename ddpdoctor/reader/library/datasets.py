@@ -103,7 +103,7 @@ def _cuts_by_rank(stream: Object) -> bool:
         for method in one.node.body:
             if isinstance(method, ast.FunctionDef) and method.name != "__init__":
                 used |= _own_attributes(method)
-                tests = [node.test for node in ast.walk(method) if isinstance(node, (ast.If, ast.IfExp))]
+                tests = [node.test for node in nodes_of(method) if isinstance(node, (ast.If, ast.IfExp))]
                 if any(_own_attributes(test) - numbers for test in tests):
                     return False  # whether it is for training, say
     return all(any(kind in tags[name] for name in used & numbers) for kind in ("rank", "world"))
@@ -111,7 +111,7 @@ def _cuts_by_rank(stream: Object) -> bool:
 
 def _own_attributes(node: ast.AST) -> set[str]:
     """Return the attributes of ``self`` that some syntax speaks of."""
-    held = (part for part in ast.walk(node) if isinstance(part, ast.Attribute))
+    held = (part for part in nodes_of(node) if isinstance(part, ast.Attribute))
     return {part.attr for part in held if isinstance(part.value, ast.Name) and part.value.id == "self"}
 
 
