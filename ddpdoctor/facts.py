@@ -273,14 +273,14 @@ def lets_several_in(event: Event) -> bool:
     return False
 
 
-def leave_ranks_out(events: Iterable[Event]) -> bool:
-    """Whether only some ranks reach any of several events, in some launch world."""
+def leave_ranks_out(events: Iterable[Event], among: Event | None = None) -> bool:
+    """Whether only some ranks reach any of several events, in some launch world: of those that come to another."""
     events = tuple(events)
     if any(not for_some_ranks_only(event) for event in events):
         return False
     for world in WORLDS.values():
         there = frozenset().union(*(reaching(event.when, world) for event in events))
-        if there and len(there) < len(world):
+        if there and (frozenset(world) if among is None else reaching(among.when, world)) - there:
             return True
     return False
 

@@ -7,6 +7,7 @@ from ddpdoctor.condition import Condition, as_formula, negation, together
 from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
 from ddpdoctor.reader.cuts import uneven_cut
+from ddpdoctor.reader.displays import drawn_or_not
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
@@ -116,7 +117,7 @@ def _iterables(value: Abstract) -> list[tuple[Condition, Abstract]]:
     if len(found) > 1 and any(measures(option.tags) for _, option in found):
         # what a rank keeps to itself where it is alone does not come among what it gathers from the others
         found = [(when, option) for when, option in found if not measures(option.tags) or _has_company(when)] or found
-    return found or [(frozenset(), value)]
+    return drawn_or_not(found) or [(frozenset(), value)]
 
 
 def _has_company(condition: Condition) -> bool:
