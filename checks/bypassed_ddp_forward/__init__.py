@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
@@ -10,7 +11,10 @@ from ddpdoctor.events import Backward, Collective, Forward, ModelWrapped, Optimi
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.value import Ref, Value, alternatives
 
+Nets: TypeAlias = Mapping[Ref, frozenset[Ref]]
+"""What each wrapper was made around."""
 REDUCTIONS = ("all_reduce", "all_gather", "reduce")
 """How the names of the collectives begin with which gradients are averaged by hand."""
 
@@ -18,10 +22,11 @@ REDUCTIONS = ("all_reduce", "all_gather", "reduce")
 def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
     """Find backward passes of losses that come from a wrapped model and never from its wrapper."""
     forwards = {event.order: event for event in trace.of(Forward)}
+    nets = {wrap.wrapper: _refs(wrap.model) for wrap in trace.of(ModelWrapped)}
     for backward in trace.of(Backward):
         came_from = [forwards[order] for order in backward.forwards if order in forwards]
-        around = [event for event in came_from if event.via == "module" and event.grad]
-        if not around or any(_through_wrapper(event, around[0]) for event in came_from):
+        around = [event for event in came_from if _goes_around(trace, event, came_from, backward, nets)]
+        if not around:
             continue
         if _averaged_by_hand(trace, backward):
             continue
@@ -34,8 +39,34 @@ def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
         )
 
 
-def _through_wrapper(event: Forward, other: Forward) -> bool:
-    return event.via == "wrapper" and compatible(event.when, other.when)
+def _goes_around(trace: Predicted, event: Forward, came_from: list[Forward], backward: Backward, nets: Nets) -> bool:
+    """Whether DDP averages no gradients of a forward: it is not of its wrapper, nor is another of the same loss.
+
+    Where the loss came through the wrapper of another model, that one's reducer averages only its own: this one is a
+    fault where the optimizer then steps it. A network that is only asked, as a discriminator is, steps another time.
+    """
+    if event.via != "module" or not event.grad:
+        return False
+    through = [other for other in came_from if other.via == "wrapper" and compatible(other.when, event.when)]
+    if not through:
+        return True
+    known = all(one.wrappers for one in (event, *through))
+    own = _holding(event, nets)
+    if not known or any(own & _holding(other, nets) for other in through):
+        return False
+    following = (one.order for one in trace.with_(backward, Backward) if one.order > backward.order)
+    until = next(following, math.inf)
+    steps = (one for one in trace.with_(backward, OptimizerStep) if backward.order < one.order < until)
+    return any(own & frozenset(step.models) for step in steps)
+
+
+def _holding(event: Forward, nets: Nets) -> frozenset[Ref]:
+    """Return the wrappers of a forward and the models that they were made around."""
+    return frozenset(event.wrappers).union(*(nets.get(wrapper, frozenset()) for wrapper in event.wrappers))
+
+
+def _refs(model: Value) -> frozenset[Ref]:
+    return frozenset(option for _, option in alternatives(model) if isinstance(option, Ref))
 
 
 def _averaged_by_hand(trace: Predicted, backward: Backward) -> bool:
@@ -52,6 +83,7 @@ def _averaged_by_hand(trace: Predicted, backward: Backward) -> bool:
 
 def _wraps(trace: Predicted, event: Forward) -> tuple[Label, ...]:
     wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process]
+    wraps.sort(key=lambda wrap: wrap.wrapper not in event.wrappers)
     return tuple(Label(place=wrap.place, text="wrapped here") for wrap in wraps[:1])
 
 

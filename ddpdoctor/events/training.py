@@ -11,7 +11,8 @@ class Forward(Event):
     around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
     the mode that the model was last put into. P: ``synced`` is the formula under which the gradients of a wrapper's
     forward will be averaged: not in ``no_sync()``, nor while its ``require_backward_grad_sync`` is false (both are read
-    in the forward). O: ``inputs`` is a digest of what a wrapper got, in its first passes.
+    in the forward); ``wrappers`` are the wrapper that is called, or those that are gone around. O: ``inputs`` is a
+    digest of what a wrapper got, in its first passes.
     """
 
     model: Value
@@ -19,6 +20,7 @@ class Forward(Event):
     grad: bool = True
     training: bool | None = None
     synced: Formula = True
+    wrappers: tuple[Ref, ...] = ()
     inputs: str | None = None
 
 

@@ -80,7 +80,7 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         if cell is not None:
             return read(cell, walk.path)
     if isinstance(holder, Made) and holder.path == "torch.nn.ModuleDict" and holder.args:
-        return get_item(walk, holder.args[0], key, node)
+        return _any_layer(holder.args[0], key) or get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
     return _of_known(holder, key) or _unknown_item(holder, key)
@@ -146,6 +146,14 @@ def _of_items(holder: Items, key: Abstract) -> Abstract:
     if holder.items and _alike(holder.items):
         return holder.items[0]
     return _unknown_item(holder, key)
+
+
+def _any_layer(held: Abstract, key: Abstract) -> Abstract | None:
+    """Return a layer of a dictionary of layers for a name that is not known: what is done to one is done to all."""
+    if isinstance(by_default(key), Known) or not isinstance(held, Table):
+        return None
+    layers = [cell[-1][1] for cell in held.cells.values()]
+    return layers[0] if layers and all(isinstance(layer, (Made, Object)) for layer in layers) else None
 
 
 def _alike(items: list[Abstract]) -> bool:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, measures, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, derived, measures, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
 from ddpdoctor.reader.formulas import named, number
+from ddpdoctor.reader.given import added
 from ddpdoctor.reader.texts import text
 from ddpdoctor.world import RANK_LEAVES, Expression, is_counted
 
@@ -57,9 +58,7 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
             return joined([left, right] if isinstance(op, ast.Add) else [left, Known("/"), right])
         return Opaque(f"{text(left)} {text(right)}", left.tags | right.tags)
     sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
-    tags = left.tags | right.tags
-    if isinstance(op, ast.Div) and "clock" in right.tags:
-        tags -= measures(tags)  # samples a second: how fast the rank was, and not how good the model is
+    tags = _flowing(left, op, right)
     one, other = _numbers(left, right)
     expression = _combined(sign, one, other)
     if expression is not None and sign == "+" and None in (one, other):
@@ -75,6 +74,14 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         origin="configuration" if _is_option(left) or _is_option(right) else "other",
         expression=expression,
     )
+
+
+def _flowing(left: Abstract, op: ast.operator, right: Abstract) -> Tags:
+    """Return what flows into the result of a binary operation."""
+    tags = left.tags | right.tags
+    if isinstance(op, ast.Div) and "clock" in right.tags:
+        tags -= measures(tags)  # samples a second: how fast the rank was, and not how good the model is
+    return tags | added(left, right) if isinstance(op, ast.Add) else tags
 
 
 def _numbers(left: Abstract, right: Abstract) -> tuple[Expression | None, Expression | None]:

@@ -30,6 +30,7 @@ from ddpdoctor.reader.library.norms import mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Call, LayerUses, Walk
+from ddpdoctor.value import Ref
 
 Patterns = tuple[re.Pattern[str], ...]
 
@@ -56,7 +57,16 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0):
         mode, averaged = mode_of(walk, callee), synced(walk, callee)
         grad = not any(block.kind == "no_grad" for block in walk.within)
-        event = walk.emit(Forward, call.node, model=lower(callee), via=via, grad=grad, training=mode, synced=averaged)
+        event = walk.emit(
+            Forward,
+            call.node,
+            model=lower(callee),
+            via=via,
+            grad=grad,
+            training=mode,
+            synced=averaged,
+            wrappers=_gone_through(walk, callee, via),
+        )
         tags |= {("forward", event.order), "data"}
         if via == "wrapper" and grad and not measures(tags):
             tags |= {("measure", callee.ref)}  # of whatever batch: in training it is the rank's own
@@ -130,6 +140,14 @@ def _via(walk: Walk, callee: "Object | Made") -> str:
     if isinstance(made, Made) and made.path in WRAPPERS:  # also a class of the script's own with such a base
         return "wrapper"
     return "module" if wrapped_by(walk, callee) else "model"
+
+
+def _gone_through(walk: Walk, callee: "Object | Made", via: str) -> tuple[Ref, ...]:
+    """Return the wrapper that a forward is of, or those that it goes around."""
+    if via != "wrapper":
+        return tuple(wrapper.ref for wrapper in wrapped_by(walk, callee))
+    made = callee.inner if isinstance(callee, Object) else callee
+    return tuple({callee.ref: None, made.ref: None} if isinstance(made, Made) else {callee.ref: None})
 
 
 def _forward(walk: Walk, callee: "Object | Made", call: Call) -> Abstract:
@@ -242,10 +260,17 @@ def _layer(walk: Walk, call: Call) -> Abstract | None:
     made = walk.make(call, NO_TAGS)
     for part in (*call.args, *call.kwargs.values()):
         for _, option in options(part):
-            for child in option.items if isinstance(option, Items) else (option,):
+            for child in _held(option):
                 if isinstance(child, (Made, Object)) and child.owner is None and is_module(child):
                     child.owner = made
     return made
+
+
+def _held(value: Abstract) -> list[Abstract]:
+    """Return the values that a list or dictionary holds, or the one value."""
+    if isinstance(value, Table):
+        return [one for cell in value.cells.values() for _, one in cell]
+    return value.items if isinstance(value, Items) else [value]
 
 
 PREFIXES = {"torchvision.models.": _torchvision_model, "timm.create_model": _torchvision_model, "torch.nn.": _layer}

@@ -1,7 +1,5 @@
 """Gradient scalers, and the calls that clip gradients."""
 
-from collections.abc import Iterator
-
 from ddpdoctor.events import Backward, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -9,13 +7,11 @@ from ddpdoctor.reader.abstract import (
     TRUE,
     Abstract,
     Attribute,
-    Choice,
-    Items,
     Opaque,
-    Table,
     Tags,
 )
 from ddpdoctor.reader.formulas import truth_of
+from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
@@ -106,41 +102,6 @@ def emit_step(walk: Walk, call: Call, optimizer: Abstract | None) -> None:
     made = optimizer.inner if isinstance(optimizer, Object) else optimizer
     models = tuple(dict.fromkeys(models_given_to(made))) if isinstance(made, Made) else ()
     walk.emit(OptimizerStep, call.node, optimizer=ref, models=models)
-
-
-def models_given_to(optimizer: Made) -> Iterator[Ref]:
-    """Yield the models whose parameters an optimiser was made with."""
-    for given in (*optimizer.args[:2], optimizer.kwargs.get("params")):
-        if given is not None:
-            yield from _models_in(given)
-
-
-def _models_in(value: Abstract, depth: int = 0) -> Iterator[Ref]:
-    """Yield the models whose parameters are in what an optimiser is given: a generator, a list, groups of them."""
-    if depth > MAX_NESTING:
-        return
-    for tag in value.tags:
-        if isinstance(tag, tuple) and tag[0] == "parameter" and isinstance(tag[1], Ref):
-            yield tag[1]
-    if isinstance(value, Made) and value.path.endswith("parameters") and isinstance(value.inner, (Made, Object)):
-        yield value.inner.ref
-        return
-    parts: list[Abstract] = []
-    if isinstance(value, Made):
-        parts = [*value.args, *value.kwargs.values()]
-    elif isinstance(value, Items):
-        parts = value.items[:MAX_GROUPS]
-    elif isinstance(value, Table):
-        parts = [cell[-1][1] for cell in value.cells.values()]
-    elif isinstance(value, Choice):
-        parts = [option for _, option in value.options]
-    for part in parts:
-        yield from _models_in(part, depth + 1)
-
-
-MAX_NESTING = 4
-MAX_GROUPS = 8
-"""How many groups of parameters are looked at, and how deep they may lie in each other."""
 
 
 def _step_of_timm(walk: Walk, call: Call) -> Abstract | None:
