@@ -28,6 +28,7 @@ from ddpdoctor.reader.library import (
     devices,
     downloads,
     entries,
+    executed,
     files,
     frameworks,
     groups,
@@ -82,6 +83,7 @@ SUBJECTS: tuple[Any, ...] = (
     trackers,
     commands,
     entries,
+    executed,
 )
 
 _FUNCTIONS: dict[str, Model] = {}

@@ -40,8 +40,11 @@ BATCH_NORMS = frozenset(
         "torch.nn.LazyBatchNorm3d",
         "torch_geometric.nn.BatchNorm",
         "torch_geometric.nn.norm.BatchNorm",
+        *(f"sync_batchnorm.SynchronizedBatchNorm{n}d" for n in (1, 2, 3)),
+        *(f"sync_batchnorm.batchnorm.SynchronizedBatchNorm{n}d" for n in (1, 2, 3)),
     }
 )
+"""Those of the package sync_batchnorm synchronise only as replicas of its own DataParallel, in one process."""
 
 NAMESPACE = "argparse.Namespace"
 LOADER = "torch.utils.data.DataLoader"
@@ -190,6 +193,7 @@ MODEL_MAKERS = (
     "torch.hub.load",
     "monai.networks.nets.",
     "diffusers.",
+    "sync_batchnorm.",
 )
 """Calls whose result is a model, by the start of their path."""
 

@@ -273,7 +273,11 @@ def _held(value: Abstract) -> list[Abstract]:
     return value.items if isinstance(value, Items) else [value]
 
 
-PREFIXES = {"torchvision.models.": _torchvision_model, "timm.create_model": _torchvision_model, "torch.nn.": _layer}
+PREFIXES = {
+    **dict.fromkeys(("torchvision.models.", "timm.create_model", "sync_batchnorm.Sync"), _torchvision_model),
+    "sync_batchnorm.batchnorm.Sync": _torchvision_model,
+    "torch.nn.": _layer,
+}
 METHODS = {
     "parameters": _parameters,
     "named_parameters": _parameters,

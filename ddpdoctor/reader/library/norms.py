@@ -16,7 +16,8 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read, write
 from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
-from ddpdoctor.reader.objects import Function, Made, Object
+from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Call, Walk
 
 CONVERTED = "converted"
@@ -135,7 +136,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
     else:
         if not is_module(value):
             return
-        if any(path in BATCH_NORMS or is_normalised(path) for path in value.cls.external_bases()):
+        if _trains_statistics(walk, value.cls):
             yield Norm("", value.cls.name, value.ref.place)
             return
         parts = []
@@ -144,6 +145,37 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
     held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, FROZEN, MODE)]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
+
+
+def _trains_statistics(walk: Walk, cls: Class) -> bool:
+    """Whether a class of the project is a BatchNorm, or an architecture that has some, of which each rank has its own.
+
+    The package sync_batchnorm, of which projects have copies, computes as torch does unless its DataParallel has
+    called ``__data_parallel_replicate__`` on the replicas. Any other own ``forward`` may ask the other ranks.
+    """
+    bases = cls.external_bases()
+    if any(is_normalised(path) for path in bases):
+        return True
+    if not any(path in BATCH_NORMS or path == BASE for path in bases):
+        return False
+    if class_attribute(walk, cls, "__data_parallel_replicate__") is not None:
+        return True
+    forward = class_attribute(walk, cls, "forward")
+    return not isinstance(forward, Function) or not _may_ask_others(forward)
+
+
+BASE = "torch.nn._BatchNorm"
+"""What torch's BatchNorm layers derive from."""
+
+
+def _may_ask_others(forward: Function) -> bool:
+    """Whether a method has a call that may be a collective: by its name, or of an autograd function of one's own."""
+    names = (getattr(node, "attr", getattr(node, "id", "")) for node in nodes_of(forward.node))
+    return any(
+        name == "apply" or "allreduce" in (plain := name.lower().replace("_", "")) or "allgather" in plain
+        for name in names
+        if isinstance(name, str)
+    )
 
 
 def mark_converted(walk: Walk, value: Abstract) -> None:
