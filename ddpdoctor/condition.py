@@ -236,8 +236,7 @@ def together(first: Condition, second: Condition) -> Condition | None:
 
 def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
     parts = set(condition)
-    watching = _disjunctions(condition)
-    newer: list[Atom] = []
+    disjunctions = list(_disjunctions(condition))
     queue = list(added)
     while queue:
         literal = queue.pop()
@@ -247,13 +246,11 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
         if atom.literals[not holds] in parts:
             return None
         parts.add(literal)
-        concerned = watching.get(atom, ())
-        if newer:
-            concerned = (*concerned, *(one for one in newer if atom in one.inside))
+        concerned = [one for one in disjunctions if atom in one.inside]
         if atom.definition is not None:
             if holds:
-                newer.append(atom)
-                concerned = (*concerned, atom)
+                disjunctions.append(atom)
+                concerned.append(atom)
             else:
                 queue += _refused(atom)
         for one in concerned:
@@ -265,14 +262,9 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
 
 
 @lru_cache(maxsize=20_000)
-def _disjunctions(condition: Condition) -> dict[Atom, tuple[Atom, ...]]:
-    """Return for each atom the disjunctions of a condition that it is in."""
-    found: dict[Atom, tuple[Atom, ...]] = {}
-    for atom, holds in condition:
-        if holds and atom.definition is not None:
-            for inner in atom.inside:
-                found[inner] = (*found.get(inner, ()), atom)
-    return found
+def _disjunctions(condition: Condition) -> tuple[Atom, ...]:
+    """Return the disjunctions that a condition says hold."""
+    return tuple(atom for atom, holds in condition if holds and atom.definition is not None)
 
 
 @lru_cache(maxsize=20_000)
