@@ -285,7 +285,7 @@ def _decided(value: Abstract, other: Abstract) -> Expression | None:
     expression = number(value)
     if not is_rank(other) or not isinstance(value, (Opaque, Attribute)) or value.tags & {"rank", "data"}:
         return expression
-    if any(isinstance(tag, tuple) and tag[0] == "index" for tag in value.tags):
+    if any(isinstance(tag, tuple) and tag[0] in ("index", "round") for tag in value.tags):
         return expression  # each rank has rounds of its own
     if expression is None or all(evaluate(expression, member) is UNKNOWN for member in WORLDS["torchrun"]):
         default = known(by_default(value), 0)

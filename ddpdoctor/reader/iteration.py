@@ -154,7 +154,8 @@ def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None
         found = _item_of_made(walk, value, node, loop, depth)
         if found is not None:
             return found
-    return Opaque(f"item of {text(value)}", batch_tags(value.tags))
+    own = frozenset({("round", loop)} if loop else ())  # another value in each round
+    return Opaque(f"item of {text(value)}", batch_tags(value.tags) | own)
 
 
 def batch_tags(tags: Tags) -> Tags:
