@@ -42,6 +42,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     if not is_distributed(trace) or owned(trace, "launch"):
         return
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
+    made = {event.path.text() for event in downloads if event.op == "download"}
     for event in downloads:
         if not is_rank_process(trace, event) or left_to_some_ranks(trace, event) or not runs_distributed(event):
             continue
@@ -54,15 +55,33 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
             continue
         if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
-        yield Fault(
-            place=event.place,
-            message="every rank downloads to the same place at once: they read each other's half-written files",
-            places=callers(event, most=2),
-            event=event,
-            fix=Fix(
-                description="download in the parent before the spawn, or on local rank 0 first with a barrier after it"
-            ),
-        )
+        if event.op == "download":
+            yield _downloaded(event)
+        elif event.path.text() not in made:
+            made.add(event.path.text())
+            yield _made(event)
+
+
+def _downloaded(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message="every rank downloads to the same place at once: they read each other's half-written files",
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(
+            description="download in the parent before the spawn, or on local rank 0 first with a barrier after it"
+        ),
+    )
+
+
+def _made(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message="every rank finds this file missing and writes it at once: one reads what another has half written",
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="make it on local rank 0 first, with a barrier after it, or rename it when it is whole"),
+    )
 
 
 def _usual(trace: Predicted, event: FileUsed) -> bool:
@@ -88,8 +107,13 @@ def _comes_to_train(trace: Predicted, event: FileUsed) -> bool:
 
 
 def _is_a_choice(literal: Literal) -> bool:
-    """Whether a test compares an option with one of several values, as ``args.data == "CIFAR"`` does."""
-    return literal.atom.kind == "configuration" and CHOICE.search(literal.atom.text) is not None
+    """Whether a test compares an option with one of several values, as ``args.data == "CIFAR"`` does.
+
+    Or with several of them: ``args.data == "CIFAR" or args.data == "SVHN"``.
+    """
+    asked = parts_of(literal)
+    texts = {one.atom.text for one in asked if one.atom.kind == "configuration" and CHOICE.search(one.atom.text)}
+    return len(texts) == len(asked) and len({text.partition(" ")[0] for text in texts}) == 1
 
 
 def _is_about_the_place(literal: Literal, event: FileUsed) -> bool:
@@ -97,9 +121,17 @@ def _is_about_the_place(literal: Literal, event: FileUsed) -> bool:
     return literal.atom.by_default is None and literal.atom.text == event.path.text()
 
 
+def parts_of(literal: Literal) -> tuple[Literal, ...]:
+    """Return what a test is made of: itself, or what each way to meet it takes."""
+    if literal.atom.definition is None:
+        return (literal,)
+    return tuple(one for way in literal.atom.definition for one in way)
+
+
 def _option_of(literal: Literal) -> str:
     """Return the option that a test is about: ``args.ckpt`` in ``args.ckpt is None``, where it is about one."""
-    return literal.atom.text.partition(" ")[0] if literal.atom.kind == "configuration" else ""
+    about = {one.atom.text.partition(" ")[0] for one in parts_of(literal) if one.atom.kind == "configuration"}
+    return about.pop() if len(about) == 1 else ""
 
 
 CHOICE = re.compile(r" (?:==|in) ['\"\[(]")

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom
-from ddpdoctor.events import FileUsed, GroupInit
+from ddpdoctor.condition import Atom, as_formula
+from ddpdoctor.evaluation import is_dealt_out_to
+from ddpdoctor.events import FileUsed, GroupInit, LoaderBuilt
 from ddpdoctor.facts import (
     finished,
     for_some_ranks_only,
@@ -16,37 +17,76 @@ from ddpdoctor.facts import (
     owned,
     runs_distributed,
 )
-from ddpdoctor.finding import Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
+from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Value
 
 
 def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
     """Find files that all ranks write under one name."""
-    if owned(trace, "save"):
+    if owned(trace, "save") or not trace.of(GroupInit):
         return
-    saves = [event for event in trace.of(FileUsed) if event.op == "save"]
-    for event in saves:
-        if "rank" in event.path.taint or guarded_by_rank(trace, saves, event):
+    written = [event for event in trace.of(FileUsed) if event.op in ("save", "write")]
+    told: set[str] = set()
+    for event in written:
+        if "rank" in event.path.taint or guarded_by_rank(trace, written, event):
             continue
-        if (
-            is_cache(trace, event)
-            or not trace.of(GroupInit)
-            or not is_rank_process(trace, event)
-            or not runs_distributed(event)
-        ):
+        if is_cache(trace, event) or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
         if not any(init.order < event.order for init in in_group(trace, event)):
             continue
-        who = "several ranks write" if for_some_ranks_only(event) else "every rank writes"
-        yield Fault(
-            place=event.place,
-            message=f"{who} {_name(event.path)} at the same time: the file can end up corrupt",
-            places=callers(event, most=2),
-            event=event,
-            fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
-        )
+        if event.op == "save":
+            yield _saved(event)
+        elif _is_the_same_everywhere(trace, event) and event.path.text() not in told:
+            told.add(event.path.text())
+            yield _overwritten(event)
+
+
+def _saved(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message=f"{_who(event)} {_name(event.path)} at the same time: the file can end up corrupt",
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="save on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
+    )
+
+
+def _overwritten(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message=f"{_who(event)} what it found in its own part of the data to {_name(event.path)}: one rank's is left",
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="write it on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
+    )
+
+
+def _who(event: FileUsed) -> str:
+    return "several ranks write" if for_some_ranks_only(event) else "every rank writes"
+
+
+def _is_the_same_everywhere(trace: Predicted, event: FileUsed) -> bool:
+    """Whether what each rank found in its own part of the data is written under one name, by who gives no options.
+
+    What is the same on all ranks, as options are, comes to no harm: each writes the bytes that are there already.
+    """
+    parts = [loader for loader in trace.of(LoaderBuilt) if loader.loader in event.loaders]
+    if not any(is_dealt_out_to(trace, event, loader) for loader in parts):
+        return False
+    if event.path.taint & OWN or holds_by_default(as_formula(event.when)) is False or event.is_within("lock"):
+        return False
+    name = event.path.text()
+    others = (one for one in trace.of(FileUsed) if one.op in ("save", "download") and one.path.text() == name)
+    return not MADE_UP.search(name) and not any(True for _ in others)
+
+
+OWN = frozenset({"rank", "shard", "data", "clock", "batch"})
+"""What a name can be made of that differs between ranks."""
 
 
 def _name(path: Value) -> str:
@@ -63,6 +103,8 @@ MADE_UP = re.compile(r"@\d|\bline \d")
 def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:
     """Compare the paths that the ranks wrote here."""
     here = [event for event in seen_at(run.of(FileUsed), fault.place) if event.op == "save"]
+    if not here and fault.event is not None and getattr(fault.event, "op", "") == "write":
+        return not_reached("a run records what is saved, and not whatever else is written into files")
     if not here:
         return not_reached("no rank came to this line")
     writers: dict[str, set[int]] = {}

@@ -25,7 +25,7 @@ class FileUsed(Event):
 
     P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved,
     ``keys`` the names of its items where it is a dictionary; ``map_location`` is where ``torch.load`` is told to put
-    tensors.
+    tensors; ``loaders`` are those from whose batches alone the rank computed what it writes.
     """
 
     op: str
@@ -34,6 +34,7 @@ class FileUsed(Event):
     states: tuple[State, ...] = ()
     keys: tuple[str, ...] = ()
     map_location: Value = NONE
+    loaders: tuple[Ref, ...] = ()
 
 
 class ItemTaken(Event):

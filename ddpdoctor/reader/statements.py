@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ddpdoctor.condition import Condition, Formula, assume, negation, together
+from ddpdoctor.condition import Condition, Formula, Literal, assume, negation, together
 from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
@@ -72,6 +72,8 @@ def _assert(walk: Walk, node: ast.Assert, frame: Frame) -> None:
     """``assert``: what follows holds it, except where ranks differ in it; then nothing is concluded."""
     formula = walk.test(node.test, frame)
     if not is_about(formula, "rank") and not is_about(formula, "data"):
+        if isinstance(formula, Literal) and formula.atom.kind == "configuration" and formula.atom.by_default is None:
+            formula.atom.by_default = formula.holds  # who runs this gives an option with which it holds
         _restrict(walk, formula)
 
 

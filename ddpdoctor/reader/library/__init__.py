@@ -45,6 +45,7 @@ from ddpdoctor.reader.library import (
     trackers,
     training,
     wrapping,
+    writing,
 )
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Call, Walk
@@ -75,6 +76,7 @@ SUBJECTS: tuple[Any, ...] = (
     scaling,
     training,
     files,
+    writing,
     downloads,
     checkpoints,
     destinations,

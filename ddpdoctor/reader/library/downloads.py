@@ -4,6 +4,7 @@ from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
 from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.library.files import use_file
+from ddpdoctor.reader.library.writing import own_loaders, write_into
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text
@@ -49,8 +50,13 @@ def _answer(walk: Walk, call: Call) -> Abstract:
 
 
 def _written(walk: Walk, call: Call) -> Abstract | None:
-    """``file.write(response.content)``: into an open file; what goes into the memory is none."""
+    """``file.write(response.content)``: into an open file; what goes into the memory is none.
+
+    What a rank computed by itself is written there too.
+    """
     content = call.argument("data", 0)
+    if content is not None and call.receiver is not None:
+        write_into(walk, call.receiver, content, call)
     if content is None or ANSWERED not in content.tags or call.receiver is None:
         return None
     _into(walk, call.receiver, call)
@@ -58,9 +64,14 @@ def _written(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _written_whole(walk: Walk, call: Call) -> Abstract | None:
-    """``path.write_bytes(response.content)``."""
+    """``path.write_bytes(response.content)``, or what the rank computed by itself."""
     content = call.argument("data", 0)
-    if content is None or ANSWERED not in content.tags or call.receiver is None:
+    if content is None or call.receiver is None:
+        return None
+    if ANSWERED not in content.tags:
+        own = own_loaders(content)
+        if own:
+            use_file(walk, "write", call.receiver, call, loaders=own)
         return None
     use_file(walk, "download", call.receiver, call)
     return Opaque(f"{text(call.receiver)}.write()")

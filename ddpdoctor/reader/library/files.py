@@ -6,6 +6,7 @@ from typing import Any
 from ddpdoctor.events import Event, FileUsed
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.formulas import boolean, truth_of
+from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -15,7 +16,12 @@ IN_MEMORY = ("io.BytesIO", "io.StringIO", "tempfile.")
 
 
 def use_file(walk: Walk, op: str, target: Abstract, call: Call, **fields: Any) -> list[Event]:
-    """Record that a file is used; return the events, one for each name that it can have."""
+    """Record that a call uses a file; return the events, one for each name that it can have."""
+    return record_use(walk, op, target, call.node, call.path, **fields)
+
+
+def record_use(walk: Walk, op: str, target: Abstract, node: ast.AST, by: str, **fields: Any) -> list[Event]:
+    """Record that a file is used by what stands somewhere; return the events, one for each name that it can have."""
     before, used = walk.path, []
     for when, option in options(target):
         here = walk.assuming_also(when)
@@ -24,7 +30,7 @@ def use_file(walk: Walk, op: str, target: Abstract, call: Call, **fields: Any) -
         walk.path = here
         path = option.args[0] if isinstance(option, Made) and option.path == "builtins.open" and option.args else option
         if not _is_null(path):
-            used.append(walk.emit(FileUsed, call.node, op=op, path=lower(_placed(walk, path)), by=call.path, **fields))
+            used.append(walk.emit(FileUsed, node, op=op, path=lower(_placed(walk, path)), by=by, **fields))
         walk.path = before
     return used
 
@@ -58,12 +64,23 @@ def part_of(source: Abstract) -> frozenset[str]:
 
 
 def _open(walk: Walk, call: Call) -> Abstract:
-    return walk.make(call)
+    """``open(path)``: one that is opened to be read is read."""
+    file = walk.make(call)
+    if "r" in mode_of(file) and "+" not in mode_of(file):
+        use_file(walk, "load", file, call)
+    return file
+
+
+def mode_of(file: Made) -> frozenset[str]:
+    """Return the letters of the mode that a file is opened in, as far as it is known."""
+    given = file.args[1] if len(file.args) > 1 else file.kwargs.get("mode", Known("r"))
+    mode = known(given)
+    return frozenset(mode) if isinstance(mode, str) else frozenset()
 
 
 def _named_open(walk: Walk, call: Call) -> Abstract | None:
     """``Path.open``: an open file of that name."""
-    return walk.make(call._replace(args=(call.receiver, *call.args)), path="builtins.open") if call.receiver else None
+    return _open(walk, call._replace(args=(call.receiver, *call.args), path="builtins.open")) if call.receiver else None
 
 
 def _save_pretrained(walk: Walk, call: Call) -> Abstract | None:
@@ -92,7 +109,8 @@ def _tensor_save(walk: Walk, call: Call) -> Abstract:
     if len(call.args) > position:
         content = call.args[1 - position] if len(call.args) > 1 else NONE
         checkpoint = "checkpoint" in content.tags or _holds_state(content)
-        use_file(walk, "save" if checkpoint else "write", call.args[position], call)
+        own = {one for _, tags in numbers_of_batches(content) for one in own_part(tags)} if not checkpoint else set()
+        use_file(walk, "save" if checkpoint else "write", call.args[position], call, loaders=in_order(own))
     return NONE
 
 
@@ -143,6 +161,7 @@ OWN = (
 FUNCTIONS = {
     **dict.fromkeys(OWN, _own_to_each_process),
     "os.chdir": _change_folder,
+    **dict.fromkeys(("pathlib.Path.exists", "pathlib.Path.is_file", "pathlib.Path.is_dir"), _exists),
     "os.path.exists": _exists,
     "os.path.isfile": _exists,
     "os.path.isdir": _exists,

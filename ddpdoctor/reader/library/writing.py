@@ -1,0 +1,119 @@
+"""Files that are written or read whole by other means than a save: texts, tables, pictures, trained tokenizers."""
+
+import ast
+
+from ddpdoctor.reader.abstract import Abstract, Items, Known, known, options
+from ddpdoctor.reader.library.files import mode_of, record_use, use_file
+from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.value import Ref
+
+
+def _opened(walk: Walk, manager: Abstract, node: ast.AST) -> None:
+    """``with open(path, "w")``: the block writes the file whole; one that stays open, or is added to, is a log."""
+    if isinstance(manager, Made) and mode_of(manager) & set("wx"):
+        record_use(walk, "write", manager, node, manager.path)
+
+
+def write_into(walk: Walk, file: Abstract, content: Abstract, call: Call) -> None:
+    """Record that a file, which is open to be written whole, gets what a rank computed by itself."""
+    own = own_loaders(content)
+    for when, option in options(file) if own else ():
+        if isinstance(option, Made) and option.path == "builtins.open" and mode_of(option) & set("wx"):
+            before, here = walk.path, walk.assuming_also(when)
+            if here is not None:
+                walk.path = here
+                record_use(walk, "write", option, call.node, option.path, place=option.ref.place, loaders=own)
+                walk.path = before
+
+
+def own_loaders(content: Abstract) -> tuple[Ref, ...]:
+    """Return the loaders from whose batches alone a rank computed what is written."""
+    return in_order({one for _, tags in numbers_of_batches(content) for one in own_part(tags)})
+
+
+def _dumped(walk: Walk, call: Call) -> None:
+    """``json.dump(what, open(path, "w"))``: the file is written whole here, whether or not a block holds it open."""
+    file = call.argument("stream" if call.path.startswith("yaml.") else "fp", 1)
+    if file is not None and call.args:
+        write_into(walk, file, call.args[0], call)
+    if isinstance(file, Made) and file.path == "builtins.open" and mode_of(file) & set("wx"):
+        use_file(walk, "write", file, call)
+
+
+def _written(walk: Walk, call: Call) -> None:
+    """``image.save(path)``, ``frame.to_csv(path)``, ``np.savez(path, …)``: a call that writes one file."""
+    named = next((call.kwargs[name] for name in NAMES if name in call.kwargs), None)
+    target = named or call.argument("", 0)
+    if target is not None and known(target, "") is not None:  # with no name at all the text is returned
+        content = [*call.args[1:], *call.kwargs.values(), *([call.receiver] if call.receiver is not None else [])]
+        use_file(walk, "write", target, call, loaders=own_loaders(Items(content)))
+
+
+def _read(walk: Walk, call: Call) -> None:
+    """``pandas.read_csv(path)``, ``Tokenizer.from_file(path)``."""
+    if call.args:
+        use_file(walk, "load", call.args[0], call)
+
+
+def _trained(walk: Walk, call: Call) -> None:
+    """``SentencePieceTrainer.train(model_prefix=…)``: it writes ``<prefix>.model`` and ``<prefix>.vocab``."""
+    prefix = call.kwargs.get("model_prefix")
+    if prefix is not None:
+        use_file(walk, "write", _with_ending(prefix), call)
+
+
+def _processor(walk: Walk, call: Call) -> None:
+    """``SentencePieceProcessor(model_file=…)``, and its ``load(…)``."""
+    model = call.argument("model_file", 0)
+    if model is not None:
+        use_file(walk, "load", model, call)
+
+
+def _row(walk: Walk, call: Call) -> None:
+    """``csv.writer(file).writerow(row)``."""
+    if isinstance(call.receiver, Made) and call.receiver.args and call.args:
+        write_into(walk, call.receiver.args[0], call.args[0], call)
+
+
+def _with_ending(prefix: Abstract) -> Abstract:
+    value = known(prefix)
+    return Known(f"{value}.model") if isinstance(value, str) else prefix
+
+
+NAMES = ("path_or_buf", "path", "fp", "fname", "filename", "file", "uri")
+TOKENIZERS = (
+    *("tokenizers.Tokenizer", "tokenizers.ByteLevelBPETokenizer", "tokenizers.BertWordPieceTokenizer"),
+    *("tokenizers.CharBPETokenizer", "tokenizers.SentencePieceBPETokenizer"),
+)
+PICTURES = ("PIL.Image.fromarray", "PIL.Image.new", "PIL.Image.open", "torchvision.transforms.functional.to_pil_image")
+
+FUNCTIONS = {
+    "json.dump": _dumped,
+    "yaml.dump": _dumped,
+    "yaml.safe_dump": _dumped,
+    "numpy.savez": _written,
+    "numpy.savez_compressed": _written,
+    "numpy.savetxt": _written,
+    "cv2.imwrite": _written,
+    "imageio.imwrite": _written,
+    "imageio.imsave": _written,
+    "matplotlib.pyplot.savefig": _written,
+    "matplotlib.pyplot.imsave": _written,
+    "numpy.loadtxt": _read,
+    "pandas.read_csv": _read,
+    "pandas.read_pickle": _read,
+    "pandas.read_parquet": _read,
+    "sentencepiece.SentencePieceTrainer.train": _trained,
+    "sentencepiece.SentencePieceTrainer.Train": _trained,
+    "sentencepiece.SentencePieceProcessor": _processor,
+    **{f"{name}.from_file": _read for name in TOKENIZERS},
+}
+METHODS = {
+    **{f"csv.{kind}.{name}": _row for kind in ("writer", "DictWriter") for name in ("writerow", "writerows")},
+    **{f"sentencepiece.SentencePieceProcessor.{name}": _processor for name in ("load", "Load")},
+    **{f"{name}.save": _written for name in (*TOKENIZERS, *PICTURES)},
+    **dict.fromkeys(("to_csv", "to_parquet", "to_pickle", "savefig"), _written),
+}
+CONTEXTS = {"builtins.open": _opened}
