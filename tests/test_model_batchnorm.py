@@ -35,6 +35,29 @@ def test_which_layers_keep_their_statistics_to_their_rank():
     assert not is_unconverted(nn.InstanceNorm1d(2, track_running_stats=True))
 
 
+class OwnForward(nn.BatchNorm1d):
+    def forward(self, x):
+        return super().forward(x.clone())
+
+
+class OverAllRanks(nn.BatchNorm1d):
+    def forward(self, x):
+        mean = x.mean(dim=0)
+        torch.distributed.all_reduce(mean)
+        return x - mean
+
+
+class OverReplicas(OverAllRanks):
+    def __data_parallel_replicate__(self, shared, copy_id):
+        self.shared = shared
+
+
+def test_a_forward_of_ones_own_may_ask_the_other_ranks():
+    assert is_unconverted(OwnForward(2))
+    assert not is_unconverted(OverAllRanks(2))
+    assert is_unconverted(OverReplicas(2))
+
+
 def test_the_values_a_channel_are_those_of_the_training_forward():
     model = net()
     watch = NormWatch(model, named)

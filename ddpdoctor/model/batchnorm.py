@@ -13,7 +13,19 @@ from ddpdoctor.events import Norm
 
 def is_unconverted(module: torch.nn.Module) -> bool:
     """Whether a layer is a BatchNorm that keeps its statistics to its own rank."""
-    return isinstance(module, _BatchNorm) and not isinstance(module, (torch.nn.SyncBatchNorm, _InstanceNorm))
+    if not isinstance(module, _BatchNorm) or isinstance(module, (torch.nn.SyncBatchNorm, _InstanceNorm)):
+        return False
+    return hasattr(module, "__data_parallel_replicate__") or not _may_ask_others(type(module))
+
+
+def _may_ask_others(kind: type[torch.nn.Module]) -> bool:
+    """Whether a class has a forward that may ask the other ranks: by a collective, or an autograd function's ``apply``.
+
+    Where there is the method ``__data_parallel_replicate__``, it asks the replicas of a DataParallel, in one process.
+    """
+    names = getattr(getattr(kind.forward, "__code__", None), "co_names", ())
+    plain = [name.lower().replace("_", "") for name in names]
+    return any(name == "apply" or "allreduce" in name or "allgather" in name for name in plain)
 
 
 def uses_batch_statistics(module: torch.nn.Module) -> bool:

@@ -1,4 +1,4 @@
-"""The group is made in any case; the option that destroys it is the one that wraps the model."""
+"""The group is made in any case and destroyed only with --ddp, which wraps the model too: without it it stays open."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ def main():
     args = parser.parse_args()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
-    dist.init_process_group("nccl")
+    dist.init_process_group("nccl")  # <- process-group-not-destroyed (run)
     try:
         model = nn.Linear(8, 2).to(device)
         if args.ddp:
