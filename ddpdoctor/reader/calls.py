@@ -18,7 +18,7 @@ from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.library import called_model, function_model, method_model, reports
-from ddpdoctor.reader.library.kinds import is_local, is_module
+from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
@@ -54,14 +54,21 @@ def _class(walk: Walk, callee: Class, call: Call) -> Abstract:
 
 
 def _choice(walk: Walk, callee: Choice, call: Call) -> Abstract:
-    """Call each of several possible functions under its condition."""
+    """Call each of several possible functions under its condition.
+
+    What may be a model in its wrapper is that model without: unknown as it is, its forward asks no other rank.
+    """
     before, found = walk.path, []
+    wrapped = any(isinstance(option, Made) and option.path in DDP_WRAPPERS for _, option in callee.options)
     for condition, option in callee.options:
         both = walk.assuming_also(condition)
         if both is None or isinstance(option, Known):
             continue
         walk.path = both
+        bare = wrapped and isinstance(option, (Opaque, Made)) and not is_module(option)
+        walk.in_forward += bare
         found.append((condition, call_value(walk, option, call)))
+        walk.in_forward -= bare
         walk.path = before
     return choice(found) if found else Opaque(f"{text(callee)}()")
 
