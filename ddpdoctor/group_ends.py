@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from ddpdoctor.condition import Condition, Literal, compatible
+from ddpdoctor.condition import Atom, Condition, Literal, compatible
 from ddpdoctor.events import Backward, Event, GroupDestroyed, GroupInit
 from ddpdoctor.facts import leave_ranks_out, replicas
 from ddpdoctor.trace import Predicted
-from ddpdoctor.truth import holds_by_default
+from ddpdoctor.truth import worth
 
 
 def processes(trace: Predicted) -> tuple[str, ...]:
@@ -54,7 +54,17 @@ def _is_made_by_default(condition: Condition) -> bool:
 
 
 def _refused(condition: Condition) -> Iterator[Literal]:
-    """Yield the literals that options at their defaults refuse."""
+    """Yield the literals that options at their defaults refuse, whatever the launcher sets."""
     for literal in condition:
-        if "configuration" in literal.atom.kinds and holds_by_default(literal) is False:
+        if "configuration" in literal.atom.kinds and worth(literal, _by_options) is False:
             yield literal
+
+
+def _by_options(atom: Atom) -> bool | None:
+    """Return what the options' defaults make of a test; ``None`` where anything else decides it."""
+    if atom.definition is None:
+        return atom.by_default if atom.kind == "configuration" else None
+    alternatives = [[worth(part, _by_options) for part in alternative] for alternative in atom.definition]
+    if any(all(one is True for one in alternative) for alternative in alternatives):
+        return True
+    return False if all(False in alternative for alternative in alternatives) else None
