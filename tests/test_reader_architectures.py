@@ -7,6 +7,7 @@ from ddpdoctor.events import ModelWrapped
 
 HEAD = """
 import cnn_finetune, efficientnet_pytorch, monai, pretrainedmodels, timm, torch, torchvision, transformers
+import sync_batchnorm
 import segmentation_models_pytorch as smp
 from efficientnet_pytorch import EfficientNet
 from torch import nn
@@ -32,6 +33,8 @@ def has_norms(folder, made):
         "monai.networks.nets.DenseNet121(spatial_dims=3, in_channels=1, out_channels=2)",
         "transformers.ResNetForImageClassification.from_pretrained('microsoft/resnet-50')",
         "timm.create_model('seresnext50_32x4d')",
+        "sync_batchnorm.SynchronizedBatchNorm2d(8)",
+        "nn.Sequential(nn.Linear(2, 2), sync_batchnorm.batchnorm.SynchronizedBatchNorm1d(2))",
         "nn.Sequential(EfficientNet.from_name('efficientnet-b0'), nn.Linear(1000, 2))",
     ],
 )
