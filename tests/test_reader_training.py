@@ -85,3 +85,29 @@ def test_whose_parameters_an_optimiser_steps(tmp_path, given):
     program = read(tmp_path, f"{MODEL}optimizer = torch.optim.SGD({given})\noptimizer.step()\n")
     wrapped = only(program.of(ModelWrapped)).wrapper
     assert only(program.of(OptimizerStep)).models == (wrapped,)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "list(a.parameters()) + list(b.parameters())",
+        "[*a.parameters(), *b.parameters()]",
+        "itertools.chain(a.parameters(), b.parameters())",
+        "both",
+        "extended",
+    ],
+)
+def test_an_optimiser_steps_every_model_whose_parameters_are_in_its_list(given, tmp_path):
+    trace = read(
+        tmp_path,
+        f"""
+import itertools
+a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+both = list(a.parameters())
+both += list(b.parameters())
+extended = list(a.parameters())
+extended.extend(b.parameters())
+torch.optim.SGD({given}, lr=0.1).step()
+""",
+    )
+    assert [len(event.models) for event in trace.of(OptimizerStep)] == [2]

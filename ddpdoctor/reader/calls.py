@@ -17,6 +17,7 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
+from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.library import called_model, function_model, method_model, reports
 from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
@@ -174,6 +175,8 @@ def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstr
         for value in call.given():
             if isinstance(value, (Items, Table)):
                 value.open = True
+        if isinstance(receiver, Made) and receiver.path == "builtins.list":
+            receiver.tags |= frozenset().union(*map(whose, call.given()))
     flow = call.flow()
     own = measures(flow)
     if own and isinstance(receiver, (Made, Opaque)) and name.endswith("_"):

@@ -24,6 +24,7 @@ from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.loops import comprehension, rounds
@@ -76,7 +77,7 @@ def _display(walk: Walk, node: "ast.List | ast.Tuple | ast.Set", frame: Frame) -
                 items += value.items
                 more = more or value.open
             else:
-                items.append(Opaque(f"items of {text(value)}", value.tags))
+                items.append(Opaque(f"items of {text(value)}", value.tags | whose(value)))
                 more = True
         else:
             items.append(walk.evaluate(element, frame))

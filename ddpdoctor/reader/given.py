@@ -44,6 +44,9 @@ MAX_GROUPS = 8
 
 def added(left: Abstract, right: Abstract) -> Tags:
     """Return what the sum of two lists of parameters keeps of them: whose they are."""
-    if not isinstance(left, Made) and not isinstance(right, Made):
-        return frozenset()
-    return frozenset(("parameters", ref) for side in (left, right) for ref in models_in(side))
+    return whose(left) | whose(right) if isinstance(left, Made) or isinstance(right, Made) else frozenset()
+
+
+def whose(value: Abstract) -> Tags:
+    """Return the tags of what the parameters in a value were put into."""
+    return frozenset(("parameters", ref) for ref in models_in(value))
