@@ -3,8 +3,22 @@
 import ast
 from typing import Any
 
+from ddpdoctor.condition import ALWAYS, Condition
 from ddpdoctor.events import Event, FileUsed
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, External, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import (
+    NO_TAGS,
+    NONE,
+    TRUE,
+    Abstract,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    known,
+    options,
+)
+from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower
@@ -66,9 +80,20 @@ def part_of(source: Abstract) -> frozenset[str]:
 def _open(walk: Walk, call: Call) -> Abstract:
     """``open(path)``: one that is opened to be read is read."""
     file = walk.make(call)
+    write(file.attributes, OPENED, walk.path, TRUE)
     if "r" in mode_of(file) and "+" not in mode_of(file):
         use_file(walk, "load", file, call)
     return file
+
+
+OPENED = "opened"
+"""The hidden attribute of an open file that holds the condition under which it was opened."""
+
+
+def opened_under(file: Made) -> Condition:
+    """Return the condition under which a file was opened: whoever writes into it has met that one too."""
+    cell = file.attributes.get(OPENED)
+    return cell[0][0] if cell else ALWAYS
 
 
 def mode_of(file: Made) -> frozenset[str]:

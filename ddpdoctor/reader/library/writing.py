@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.reader.abstract import Abstract, Items, Known, known, options
-from ddpdoctor.reader.library.files import mode_of, record_use, use_file
+from ddpdoctor.reader.library.files import mode_of, opened_under, record_use, use_file
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.walk import Call, Walk
@@ -21,7 +21,7 @@ def write_into(walk: Walk, file: Abstract, content: Abstract, call: Call) -> Non
     own = own_loaders(content)
     for when, option in options(file) if own else ():
         if isinstance(option, Made) and option.path == "builtins.open" and mode_of(option) & set("wx"):
-            before, here = walk.path, walk.assuming_also(when)
+            before, here = walk.path, walk.assuming_also(when | opened_under(option))
             if here is not None:
                 walk.path = here
                 record_use(walk, "write", option, call.node, option.path, place=option.ref.place, loaders=own)
