@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.condition import Atom, Condition, as_formula, literals
+from ddpdoctor.atom import Atom, Condition
+from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
 from ddpdoctor.facts import can_hold_among_ranks, loaders, replicas
 from ddpdoctor.trace import Predicted

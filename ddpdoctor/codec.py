@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ddpdoctor.condition import Atom, Literal
+from ddpdoctor.atom import Atom, Literal
 from ddpdoctor.events import KINDS, Event, Loop, Norm, ParameterSeen, Part, Within
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.condition import Condition, compatible, literals
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import compatible, literals
 from ddpdoctor.events import (
     Collective,
     EpochBegun,

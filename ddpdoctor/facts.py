@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ddpdoctor.condition import Condition, as_formula, compatible, together
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import as_formula, compatible, together
 from ddpdoctor.events import (
     DATA_PARALLEL,
     MAIN,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.condition import Condition, as_formula, together
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import as_formula, together
 from ddpdoctor.events import DeviceSelected, DeviceUsed, EnvSet
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import holds_for

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from ddpdoctor.condition import Atom, Condition, Literal, compatible
+from ddpdoctor.atom import Atom, Condition, Literal
+from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, Event, GroupDestroyed, GroupInit
 from ddpdoctor.facts import leave_ranks_out, replicas
 from ddpdoctor.trace import Predicted

@@ -1,6 +1,7 @@
 """How a program gets its ranks: how many there are, and what tells those of one node apart."""
 
-from ddpdoctor.condition import Condition, compatible, together
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import compatible, together
 from ddpdoctor.events import EnvRead, EnvSet, GroupInit, ProcessStarted
 from ddpdoctor.facts import starts_its_ranks
 from ddpdoctor.trace import Predicted

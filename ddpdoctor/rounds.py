@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ddpdoctor.condition import Atom, Formula, literals
+from ddpdoctor.atom import Atom, Formula
+from ddpdoctor.condition import literals
 from ddpdoctor.events import Loop
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import product
 
-from ddpdoctor.condition import AllOf, Atom, Condition, Formula, Literal, as_formula, compatible
+from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal
+from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
 
 

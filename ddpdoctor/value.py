@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.condition import ALWAYS, Condition, together
+from ddpdoctor.atom import ALWAYS, Condition
+from ddpdoctor.condition import together
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record
 from ddpdoctor.world import Expression

@@ -2,18 +2,8 @@
 
 import pytest
 
-from ddpdoctor.condition import (
-    ALWAYS,
-    Atom,
-    Literal,
-    all_of,
-    any_of,
-    as_formula,
-    assume,
-    compatible,
-    negation,
-    together,
-)
+from ddpdoctor.atom import ALWAYS, Atom, Literal
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, compatible, negation, together
 from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 

@@ -6,7 +6,7 @@ import pytest
 from reading import read
 
 from ddpdoctor import registry
-from ddpdoctor.condition import Atom, Literal
+from ddpdoctor.atom import Atom, Literal
 from ddpdoctor.events import (
     Backward,
     Blocked,

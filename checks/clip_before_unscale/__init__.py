@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Condition, Formula
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Condition, Formula, as_formula, assume, negation, together
+from ddpdoctor.condition import as_formula, assume, negation, together
 from ddpdoctor.events import Backward, Event, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.atom import ALWAYS, Literal
 from ddpdoctor.check import Check
-from ddpdoctor.condition import ALWAYS, Literal, as_formula, compatible, literals
+from ddpdoctor.condition import as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import (
     excludes,

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from ddpdoctor.atom import Literal
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Literal, literals
+from ddpdoctor.condition import literals
 from ddpdoctor.divergence import first_difference, missing_from
 from ddpdoctor.events import Blocked, Collective, Ended, Event, Raised
 from ddpdoctor.finding import Fault, Label, Severity, confirmed

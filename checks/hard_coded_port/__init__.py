@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, Condition, compatible
+from ddpdoctor.condition import compatible
 from ddpdoctor.events import MAIN, EnvSet, Event, GroupInit
 from ddpdoctor.facts import can_set_up_ranks, starts_its_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from itertools import product, zip_longest
 
+from ddpdoctor.atom import Atom, Formula
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, Formula, as_formula, literals
+from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import (
     Backward,
     Collective,

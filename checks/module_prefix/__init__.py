@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Condition
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Condition, compatible, together
+from ddpdoctor.condition import compatible, together
 from ddpdoctor.events import FileUsed, State, StateLoaded
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ddpdoctor.apart import divided_by_rank, meets_in, own_tests
+from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom
 from ddpdoctor.events import Collective, LeftLoop
 from ddpdoctor.facts import is_distributed, is_rank_process, owned, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, as_formula
+from ddpdoctor.condition import as_formula
 from ddpdoctor.evaluation import is_dealt_out_to
 from ddpdoctor.events import FileUsed, GroupInit, LoaderBuilt
 from ddpdoctor.facts import (

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
-from ddpdoctor.condition import Atom, Condition, compatible
+from ddpdoctor.condition import compatible
 from ddpdoctor.events import (
     MAIN,
     Collective,

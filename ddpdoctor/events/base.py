@@ -1,6 +1,6 @@
 """What every event has: its place, process, order and condition, the loops and the blocks that it is in."""
 
-from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.record import Record

@@ -1,6 +1,6 @@
 """What went wrong or was left out, on either side: failures, trials, cuts, and what was not followed."""
 
-from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.events.base import Event, Loop
 from ddpdoctor.value import Ref
 

@@ -1,6 +1,6 @@
 """Files, and the states of models and optimisers that go into them and come out of them."""
 
-from ddpdoctor.condition import Condition
+from ddpdoctor.atom import Condition
 from ddpdoctor.events.base import Event
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import NONE, Ref, Value

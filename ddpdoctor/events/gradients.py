@@ -1,6 +1,6 @@
 """What is done to the gradients around the backward: averaging put off, scaling, clipping, zeroing."""
 
-from ddpdoctor.condition import Formula
+from ddpdoctor.atom import Formula
 from ddpdoctor.events.base import Event
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 

@@ -1,6 +1,6 @@
 """The training step: forwards, backwards, gradients and optimiser steps."""
 
-from ddpdoctor.condition import Formula
+from ddpdoctor.atom import Formula
 from ddpdoctor.events.base import Event
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.value import Ref, Value

@@ -22,7 +22,8 @@ from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled
 from ddpdoctor.reader.source import MAX_BYTES, Source, parse
 from ddpdoctor.reader.statements import STATEMENTS
-from ddpdoctor.reader.walk import OutOfBudget, Tables, Walk
+from ddpdoctor.reader.tables import Tables
+from ddpdoctor.reader.walk import OutOfBudget, Walk
 from ddpdoctor.trace import Predicted
 
 TABLES = Tables(

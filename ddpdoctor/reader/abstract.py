@@ -8,7 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from ddpdoctor.condition import ALWAYS, Condition, Formula, kinds_in
+from ddpdoctor.atom import ALWAYS, Condition, Formula
+from ddpdoctor.condition import kinds_in
 from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
 

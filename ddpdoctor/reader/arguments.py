@@ -2,7 +2,8 @@
 
 import ast
 
-from ddpdoctor.condition import Condition, all_of, any_of, as_formula, assume, negation
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Choice, Items, Known, Table, Tags
 from ddpdoctor.reader.cells import choice, read, write

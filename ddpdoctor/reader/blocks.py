@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import Condition, together
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import together
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute

@@ -15,6 +15,7 @@ from ddpdoctor.reader.abstract import (
     put_together,
 )
 from ddpdoctor.reader.attributes import class_attribute, origin_of
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.given import whose
@@ -24,7 +25,7 @@ from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def call_value(walk: Walk, callee: Abstract, call: Call) -> Abstract:

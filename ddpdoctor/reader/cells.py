@@ -6,7 +6,8 @@ ones' conditions: one pass over the program suffices, and nothing is ever copied
 
 from collections.abc import Hashable, Iterable
 
-from ddpdoctor.condition import Condition, as_formula, assume, compact, negation, together, without_consequences
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
 from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque
 from ddpdoctor.reader.texts import text
 

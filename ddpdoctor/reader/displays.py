@@ -1,6 +1,7 @@
 """Progress displays: a loop over one goes over the items of what it is given, on whichever ranks it is drawn."""
 
-from ddpdoctor.condition import ALWAYS, AllOf, Condition, Literal, any_of, as_formula
+from ddpdoctor.atom import ALWAYS, AllOf, Condition, Literal
+from ddpdoctor.condition import any_of, as_formula
 from ddpdoctor.reader.abstract import Abstract, Known, Opaque
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text

@@ -2,7 +2,8 @@
 
 import ast
 
-from ddpdoctor.condition import ALWAYS, Formula, any_of, as_formula
+from ddpdoctor.atom import ALWAYS, Formula
+from ddpdoctor.condition import any_of, as_formula
 from ddpdoctor.events import ANY_VARIABLE, EnvRead, EnvSet
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -18,11 +19,12 @@ from ddpdoctor.reader.abstract import (
     known,
     options,
 )
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import LAUNCH_VARIABLES, Expression
 
 RANK_VARIABLES = frozenset(

@@ -6,12 +6,13 @@ from ddpdoctor.events import EpochBegun
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, options
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.iteration import PASSING, loaders_in
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Function, Generator, Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 ITERATOR = "builtins.iter"

@@ -18,11 +18,13 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.constants import is_small
 from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
-from ddpdoctor.reader.formulas import boolean, compare, is_rank, test, truth_of
+from ddpdoctor.reader.formulas import boolean, is_rank, test, truth_of
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
@@ -32,8 +34,9 @@ from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
 from ddpdoctor.reader.ports import can_hold_a_port, is_flag
+from ddpdoctor.reader.tables import Evaluator
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Evaluator, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:

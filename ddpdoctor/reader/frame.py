@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ddpdoctor.condition import Condition
+from ddpdoctor.atom import Condition
 from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import Abstract, Cells
 from ddpdoctor.reader.objects import Class, Function

@@ -4,7 +4,7 @@ What is computed from one is another value, of which that is not certain: a numb
 make one on the GPU. Only what changes a tensor in place leaves it where it is.
 """
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import TRUE, Abstract, Items, Opaque
 
 ON_CPU = "on the CPU"

@@ -2,7 +2,7 @@
 
 import ast
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, Choice, External
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame

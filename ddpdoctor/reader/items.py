@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import ALWAYS, Condition, negation, together
+from ddpdoctor.atom import ALWAYS, Condition
+from ddpdoctor.condition import negation, together
 from ddpdoctor.events import ItemTaken
 from ddpdoctor.reader.abstract import (
     Abstract,

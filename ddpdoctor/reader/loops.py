@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Callable
 
-from ddpdoctor.condition import Condition, as_formula, negation, together
+from ddpdoctor.atom import Condition
+from ddpdoctor.condition import as_formula, negation, together
 from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
 from ddpdoctor.reader.cuts import uneven_cut

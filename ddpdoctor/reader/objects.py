@@ -4,14 +4,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ddpdoctor.condition import Condition
+from ddpdoctor.atom import Condition
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, External, Items, Tags, options
 from ddpdoctor.value import Ref
 
 if TYPE_CHECKING:
+    from ddpdoctor.reader.call import Call
     from ddpdoctor.reader.frame import Frame
     from ddpdoctor.reader.project import Module
-    from ddpdoctor.reader.walk import Call
 
 
 class Made(Abstract):

@@ -5,16 +5,17 @@ import os
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import Backward, Event, FrameworkOwns, GroupInit, LoaderBuilt, ModelWrapped, ProcessStarted
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Object
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 REACHED: tuple[type[Event], ...] = (GroupInit, ModelWrapped, ProcessStarted, LoaderBuilt, Backward, FrameworkOwns)
 """Events that show that a program's own entry reaches what is looked for."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, Cells, Items, Known, Opaque, Table
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.project import Project

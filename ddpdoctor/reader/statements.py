@@ -3,21 +3,24 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ddpdoctor.condition import Condition, Formula, Literal, assume, negation, together
+from ddpdoctor.atom import Condition, Formula, Literal
+from ddpdoctor.condition import assume, negation, together
 from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
+from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
-from ddpdoctor.reader.formulas import compare, is_about
+from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.imports import run_import, run_import_from
 from ddpdoctor.reader.loops import leave_loops, run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
+from ddpdoctor.reader.tables import Runner
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Runner, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
 

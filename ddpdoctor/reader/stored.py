@@ -1,6 +1,6 @@
 """What was read from a file: which load it came from, and which of its items it is."""
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import NO_TAGS, TRUE, Abstract, Opaque, Tags, options
 from ddpdoctor.reader.objects import Made
 

@@ -3,15 +3,16 @@
 import ast
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ddpdoctor.condition import ALWAYS, Atom, Condition, Formula, Literal, assume, together
+from ddpdoctor.atom import ALWAYS, Atom, Condition, Formula, Literal
+from ddpdoctor.condition import assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
-from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
@@ -20,34 +21,17 @@ from ddpdoctor.reader.source import SourceFault
 from ddpdoctor.reader.start_method import default_start_method
 from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.syntax import Syntax
+from ddpdoctor.reader.tables import Tables
+from ddpdoctor.reader.unfollowed import NO_MOVERS, may_set_up
 from ddpdoctor.value import Ref
 from ddpdoctor.world import Expression
 
-Evaluator = Callable[["Walk", Any, Frame], Abstract]
-Runner = Callable[["Walk", Any, Frame], None]
 LayerUses = dict[Ref, list[Condition]]
 """The modules that a forward calls, each with the conditions under which it does."""
 
 
-NO_SETTING_UP = ("torch.nn.init", "builtins.", "logging.")
-SETTING_UP = (
-    *("init", "setup", "set_up", "dist", "launch", "boot", "ddp", "slurm", "parallel", "world", "prepare", "environ"),
-    *("runtime", "connect", "mesh", "spawn", "engine", "strategy", "fabric", "accelerat", "trainer", "training"),
-    *("horovod", "hvd", "into_dataclasses"),
-)
-"""Parts of the names of calls outside the project that may set up the process group."""
-
-
-def may_set_up(call: str) -> bool:
-    """Whether a call outside the project may set up the process group, by its name."""
-    lowered = call.lower()
-    return not call.startswith(NO_SETTING_UP) and any(word in lowered for word in SETTING_UP)
-
-
 LOCAL = frozenset({"clock", "file", "signal"})
 """What comes to each rank in its own time, as tags."""
-NO_MOVERS = ("torch.", "builtins.", "copy.", "logging.", "math.", "super()", "wandb.", "numpy.", "os.")
-"""Calls that put no model onto another device, by the start of what they are called."""
 
 
 STEPS_A_LOOK = 64
@@ -56,64 +40,6 @@ STEPS_A_LOOK = 64
 
 class OutOfBudget(Exception):
     """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
-
-
-class Call(NamedTuple):
-    """A call: what is called (by its dotted path when it is from outside), the arguments, and where it stands.
-
-    ``receiver`` is the object of a method; ``open`` is true when ``*`` or ``**`` of something unknown is passed too,
-    and ``spread`` is what of batches flows in with that;
-    ``instance`` is the project's object whose base class the call constructs, if it does that.
-    """
-
-    args: tuple[Abstract, ...]
-    kwargs: dict[str, Abstract]
-    node: ast.AST
-    frame: Frame
-    open: bool = False
-    spread: Tags = NO_TAGS
-    path: str = ""
-    receiver: Abstract | None = None
-    instance: Object | None = None
-
-    def argument(self, name: str, position: int | None = None) -> Abstract | None:
-        """Return an argument by name or position, or ``None`` when it was not given."""
-        if name in self.kwargs:
-            return self.kwargs[name]
-        return self.args[position] if position is not None and position < len(self.args) else None
-
-    def given(self) -> tuple[Abstract, ...]:
-        """Return all arguments, positional ones first."""
-        return (*self.args, *self.kwargs.values())
-
-    def flow(self) -> Tags:
-        """Return what flows into the call's result."""
-        return self.spread.union(*(value.tags for value in self.given()))
-
-    def with_first(self, value: Abstract) -> "Call":
-        """Return the call with one more argument in front."""
-        return self._replace(args=(value, *self.args))
-
-
-class Tables(NamedTuple):
-    """What each kind of syntax and each external call does; the parts of the interpreter know each other through it."""
-
-    expressions: dict[type[ast.AST], Evaluator]
-    statements: dict[type[ast.AST], Runner]
-    call: Callable[["Walk", Abstract, Call], Abstract]
-    get_attribute: Callable[["Walk", Abstract, str, ast.AST], Abstract]
-    set_attribute: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
-    set_item: Callable[["Walk", Abstract, Abstract, Abstract, ast.AST], None]
-    get_item: Callable[["Walk", Abstract, Abstract, ast.AST], Abstract]
-    iterator: Callable[["Walk", Call], Abstract]
-    item_of: Callable[["Walk", Abstract, ast.AST], Abstract]
-    decorate: Callable[["Walk", Abstract, Abstract, ast.expr, Frame], Abstract]
-    base_called: Callable[["Walk", Object, Call], None]
-    attribute_model: Callable[[str], Callable[["Walk", Any, str, ast.AST], "Abstract | None"] | None]
-    attribute_written: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
-    enter_manager: Callable[["Walk", Abstract, ast.expr, Frame, Callable[[Abstract], None]], None]
-    load: Callable[["Walk", Module], None]
-    test: Callable[["Walk", ast.expr, Frame], Formula]
 
 
 class Walk:

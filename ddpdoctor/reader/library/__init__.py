@@ -12,12 +12,14 @@ from typing import Any
 
 from ddpdoctor.reader import environment
 from ddpdoctor.reader.abstract import Abstract
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library import (
     averaging,
     builtin,
     changes,
     checkpointing,
     checkpoints,
+    collectives,
     commands,
     configuration,
     configurations,
@@ -38,17 +40,20 @@ from ddpdoctor.reader.library import (
     meters,
     modules,
     moments,
+    moves,
+    mpi,
     named_tuples,
     parts,
     processes,
     scaling,
+    tensors,
     trackers,
     training,
     wrapping,
     writing,
 )
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 Model = Callable[[Walk, Call], "Abstract | None"]
 AttributeModel = Callable[[Walk, Any, str, ast.AST], "Abstract | None"]
@@ -63,8 +68,12 @@ SUBJECTS: tuple[Any, ...] = (
     configuration,
     configurations,
     groups,
+    collectives,
+    mpi,
     meters,
     devices,
+    moves,
+    tensors,
     data,
     modules,
     parts,

@@ -4,11 +4,13 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.condition import ALWAYS, all_of, any_of
+from ddpdoctor.atom import ALWAYS
+from ddpdoctor.condition import all_of, any_of
 from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_range
@@ -17,7 +19,7 @@ from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Object, Package, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Call], Abstract | None]:

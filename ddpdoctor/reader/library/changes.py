@@ -4,6 +4,7 @@ import ast
 
 from ddpdoctor.events import ModelChanged, ModelMoved
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, External, Known, Opaque, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module
 from ddpdoctor.reader.library.layouts import format_named, layout_of
@@ -12,7 +13,7 @@ from ddpdoctor.reader.library.parts import around, has_parameters, module_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref, Value
 
 DTYPES = {

@@ -4,9 +4,10 @@ import ast
 
 from ddpdoctor.events import ActivationCheckpoint
 from ddpdoctor.reader.abstract import Abstract, Attribute, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.objects import Bound, Made, Object, Partial
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Constant, Ref
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.condition import ALWAYS, Condition, together
+from ddpdoctor.atom import ALWAYS, Condition
+from ddpdoctor.condition import together
 from ddpdoctor.events import Event, State, StateLoaded
 from ddpdoctor.reader.abstract import NONE, Abstract, Known, Opaque, Table, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.library.files import part_of, use_file
@@ -13,7 +15,7 @@ from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import CHANGED, STORED, Content, is_state, loads_in, may_be_changed
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import UNKNOWN_VALUE
 
 

@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.condition import ALWAYS, negation
+from ddpdoctor.atom import ALWAYS
+from ddpdoctor.condition import negation
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -17,12 +18,13 @@ from ddpdoctor.reader.abstract import (
     known,
 )
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.library.configuration import option
 from ddpdoctor.reader.library.configurations import hydra_main
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 GROUP = "click.group"
 TYPER = "typer.Typer"

@@ -4,13 +4,14 @@ import ast
 
 from ddpdoctor.events import OptionDefined
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Made
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
 PARSER = "argparse.ArgumentParser"

@@ -3,15 +3,16 @@
 import ast
 import os
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, External, Known, Opaque, Table, known
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.objects import Function, Made, Package, Partial
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.settings import Settings, composed, settings_of
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 OPEN = "builtins.open"
 FILE = "file"

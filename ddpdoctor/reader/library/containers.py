@@ -2,7 +2,7 @@
 
 import ast
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -18,6 +18,7 @@ from ddpdoctor.reader.abstract import (
     options,
 )
 from ddpdoctor.reader.arguments import update_table
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import by_default
@@ -29,7 +30,7 @@ from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import is_state, may_be_changed
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _append(walk: Walk, call: Call) -> Abstract | None:

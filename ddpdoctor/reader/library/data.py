@@ -5,6 +5,7 @@ import ast
 from ddpdoctor.events import DatasetBuilt, EpochSet, FileUsed, LoaderBuilt, SamplerBuilt
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.library.datasets import (
     copy_to_workers,
@@ -18,7 +19,7 @@ from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWA
 from ddpdoctor.reader.library.workers import look_into_workers
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import UNKNOWN_VALUE, Ref
 
 _LOADER_ARGUMENTS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")

@@ -1,10 +1,11 @@
 """Where what is loaded goes: the devices that a ``map_location`` names."""
 
 from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, Table, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.devices import DEVICE, device_of, use_device
 from ddpdoctor.reader.objects import Bound, Function, Made, Partial
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def load_onto(walk: Walk, location: Abstract | None, call: Call) -> None:

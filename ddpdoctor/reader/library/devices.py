@@ -6,18 +6,14 @@ import re
 from ddpdoctor.condition import negation
 from ddpdoctor.cuda import NVML_CHECK, TOUCHING
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.formulas import boolean, number
-from ddpdoctor.reader.host import is_on_cpu, on_cpu
-from ddpdoctor.reader.library.changes import moved
-from ddpdoctor.reader.library.layouts import format_named, moved_to_layout
-from ddpdoctor.reader.library.norms import apply, set_mode
 from ddpdoctor.reader.lowering import lower, lower_optional
-from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression, is_counted
 
 DEVICE = "torch.device"
@@ -168,91 +164,10 @@ def _accelerator(walk: Walk, call: Call) -> Abstract:
     return Opaque("the accelerator")
 
 
-def _to(walk: Walk, call: Call) -> Abstract | None:
-    """``x.to(device)``, ``model.to(device)``: the same object, on a device if the argument is one."""
-    receiver = call.receiver
-    if receiver is None or (isinstance(receiver, Known)):
-        return None
-    target = call.kwargs.get("device") or next((arg for arg in call.args if _may_be_device(arg)), None)
-    if target is not None and not is_none(target):
-        use_device(walk, target, _described(receiver, "to"), call.node)
-    moved_to_layout(walk, call)
-    _moved(walk, call, target)
-    return _same(walk, receiver, call)
-
-
-def _moved(walk: Walk, call: Call, target: Abstract | None) -> None:
-    """Note where a module goes, for each device that the target can be."""
-    if target is None or is_none(target):
-        somewhere = call.open or any(not isinstance(arg, External) for arg in call.args)
-        moved(walk, call, "unknown" if somewhere else None)
-        return
-    before = walk.path
-    for when, option in options(target):
-        here = walk.assuming_also(when)
-        if here is not None:
-            walk.path = here
-            device = device_of(option)
-            kind = "cpu" if _is_cpu(option) else "cuda" if device.cuda else "unknown"
-            moved(walk, call, kind, lower_optional(device.index) if kind == "cuda" else None)
-        walk.path = before
-
-
-def _is_cpu(value: Abstract) -> bool:
+def is_cpu(value: Abstract) -> bool:
+    """Whether a device is certainly the CPU."""
     named = value.argument("type", 0) if isinstance(value, Made) and value.path == DEVICE else value
     return known(named) == "cpu"
-
-
-def _may_be_device(value: Abstract) -> bool:
-    if isinstance(value, Known):
-        return isinstance(value.value, (str, int)) and not isinstance(value.value, bool)
-    if isinstance(value, Made):
-        return value.path == DEVICE
-    return isinstance(value, (Opaque, Choice))
-
-
-def _cuda(walk: Walk, call: Call) -> Abstract | None:
-    receiver = call.receiver
-    if receiver is None or isinstance(receiver, Known):
-        return None
-    target = call.argument("device", 0)
-    use_device(walk, None if is_none(target) else target, _described(receiver, "cuda"), call.node)
-    if target is None or is_none(target):
-        moved(walk, call, "cuda")
-    else:
-        for _, option in options(target):
-            moved(walk, call, "cuda", lower_optional(device_of(option).index or option))
-    return _same(walk, receiver, call)
-
-
-def _described(receiver: Abstract, method: str) -> str:
-    single = next((option for _, option in options(receiver)), receiver)
-    what = (
-        "module" if isinstance(single, (Object, Made)) and getattr(single, "path", "") != "torch.tensor" else "tensor"
-    )
-    return f"{what}.{method}"
-
-
-def _same(walk: Walk, receiver: Abstract, call: Call) -> Abstract:
-    if isinstance(receiver, (Object, Made, Choice)):
-        return receiver
-    return Opaque(text(receiver), receiver.tags, origin=getattr(receiver, "origin", "other"))
-
-
-def _kept(walk: Walk, call: Call) -> Abstract | None:
-    """Methods that return the object they are called on."""
-    receiver = call.receiver
-    return receiver if isinstance(receiver, (Object, Made, Choice)) else None
-
-
-def _moded(walk: Walk, call: Call) -> Abstract | None:
-    """``train()`` and ``eval()``: noted on the module, and on what it wraps."""
-    if call.receiver is None:
-        return None
-    mode = known(call.argument("mode", 0), True) if call.path.endswith("train") else False
-    for _, option in options(call.receiver):
-        set_mode(walk, option, bool(mode))
-    return _kept(walk, call)
 
 
 def _default_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract] | None:
@@ -270,46 +185,6 @@ def _cuda_device_context(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[
     return "with", NONE
 
 
-def _factory(walk: Walk, call: Call) -> Abstract | None:
-    """A tensor made on a device."""
-    device = call.kwargs.get("device")
-    if device is not None and not is_none(device):
-        use_device(walk, device, call.path, call.node)
-    flow = frozenset(
-        tag for tag in call.flow() if not (tag == "rank" and device is not None and _only_by(call, device))
-    )
-    layout = format_named(call.kwargs.get("memory_format"))
-    if layout is not None:
-        flow |= {("layout", layout)}
-    tensor = Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
-    return on_cpu(tensor) if _made_on_cpu(walk, call, device) else tensor
-
-
-def _made_on_cpu(walk: Walk, call: Call, device: Abstract | None) -> bool:
-    """Whether a new tensor is on the CPU: of none named, unless another is the default or it is made like another."""
-    if device is not None and not is_none(device):
-        return _is_cpu(device)
-    if call.open or walk.other_default_device:
-        return False
-    if call.path.endswith(("_like", "as_tensor", ".tensor")):
-        first = call.args[0] if call.args else None
-        return is_on_cpu(first) or (not call.path.endswith("_like") and _is_no_tensor(first))
-    return True
-
-
-def _is_no_tensor(value: Abstract | None) -> bool:
-    """Whether a value is a number or a list, of which a tensor is made on the CPU."""
-    if isinstance(value, Opaque):
-        return ".item()" in value.name or value.name.startswith("len(")
-    return isinstance(value, (Known, Items))
-
-
-def _only_by(call: Call, device: Abstract) -> bool:
-    """Whether the rank touches a new tensor only as its device."""
-    others = [value for value in (*call.args, *call.kwargs.values()) if value is not device]
-    return not any("rank" in value.tags for value in others)
-
-
 FUNCTIONS = {
     "torch.cuda.set_device": _set_device,
     "torch.accelerator.set_device_index": _set_device,
@@ -324,48 +199,6 @@ FUNCTIONS = {
     "torch.accelerator.current_device_index": _current_device,
     "torch.cuda.Stream": _touching,
     **{f"torch.cuda.{name}": _touching for name in TOUCHING if name != "current_device"},
-    **{
-        f"torch.{name}": _factory
-        for name in (
-            [
-                "tensor",
-                "zeros",
-                "ones",
-                "empty",
-                "full",
-                "randn",
-                "rand",
-                "randint",
-                "arange",
-                "linspace",
-                "eye",
-                "as_tensor",
-                "zeros_like",
-                "ones_like",
-                "FloatTensor",
-                "DoubleTensor",
-                "IntTensor",
-                "LongTensor",
-                "Tensor",
-            ]
-        )
-    },
-}
-METHODS = {
-    "to": _to,
-    "cuda": _cuda,
-    "train": _moded,
-    "eval": _moded,
-    "apply": apply,
-    **dict.fromkeys(
-        [
-            "share_memory",
-            "to_empty",
-            "type",
-            "xpu",
-        ],
-        _kept,
-    ),
 }
 ATTRIBUTES = {DEVICE: _device_attribute}
 CONTEXTS = {"torch.cuda.device": _cuda_device_context, DEVICE: _default_device_context}

@@ -2,13 +2,14 @@
 
 from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.library.files import use_file
 from ddpdoctor.reader.library.writing import own_loaders, write_into
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 ANSWERED = "from the web"
 """The tag of what a server answered, and of what was read from it."""

@@ -3,10 +3,11 @@
 import ast
 
 from ddpdoctor.reader.abstract import Abstract, Attribute, External
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.library.commands import decorated
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 _RUN_FIRST = ("typer.run", "absl.app.run", "jsonargparse.CLI", "tyro.cli", "asyncio.run")
 

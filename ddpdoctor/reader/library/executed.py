@@ -3,12 +3,13 @@
 import ast
 
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, External, Known, Opaque, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 MAX_LENGTH = 1000
 """Longer texts are generated programs, in which a model is seldom made."""

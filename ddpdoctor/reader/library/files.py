@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from ddpdoctor.condition import ALWAYS, Condition
+from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.events import Event, FileUsed
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -18,13 +18,14 @@ from ddpdoctor.reader.abstract import (
     known,
     options,
 )
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 IN_MEMORY = ("io.BytesIO", "io.StringIO", "tempfile.")
 

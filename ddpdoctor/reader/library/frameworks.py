@@ -4,6 +4,7 @@ import ast
 
 from ddpdoctor.events import FrameworkOwns, LoaderHandedOver, ModelHandedOver
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.iteration import loaders_in
 from ddpdoctor.reader.library.hooks import run_evaluation
@@ -11,7 +12,7 @@ from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.norms import unconverted_norms
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
 ALL = frozenset({"group", "sampler", "epoch", "wrap", "device", "save", "launch"})

@@ -3,9 +3,10 @@
 from ddpdoctor.events import Reported
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 EVALUATION = {
     "fit": ("validation_step", "on_validation_epoch_end", "validation_epoch_end"),

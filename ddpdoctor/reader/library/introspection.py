@@ -2,12 +2,13 @@
 
 from ddpdoctor.condition import all_of, any_of, as_formula
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.formulas import boolean, by_default
 from ddpdoctor.reader.library.shapes import can_have, is_instance
 from ddpdoctor.reader.objects import Bound, Class, Function, Partial
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _getattr(walk: Walk, call: Call) -> Abstract | None:

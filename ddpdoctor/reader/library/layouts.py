@@ -4,10 +4,11 @@ import ast
 
 from ddpdoctor.events import GradientsChanged
 from ddpdoctor.reader.abstract import Abstract, Attribute, External, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 CHANNELS_LAST = "channels_last"

@@ -2,10 +2,11 @@
 
 from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, is_none, put_together
 from ddpdoctor.reader.arguments import of_batches
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 METERS = ("timm.utils.AverageMeter", "timm.utils.metrics.AverageMeter")
 """Running averages that each rank has by itself."""

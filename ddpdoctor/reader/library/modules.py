@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from ddpdoctor.condition import Atom, Condition, any_of, as_formula, compatible
+from ddpdoctor.atom import Atom, Condition
+from ddpdoctor.condition import any_of, as_formula, compatible
 from ddpdoctor.events import Forward, LayersUsed, Within
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -23,13 +24,14 @@ from ddpdoctor.reader.abstract import (
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.functions import call_function
 from ddpdoctor.reader.library.averaging import synced
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.norms import mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
-from ddpdoctor.reader.walk import Call, LayerUses, Walk
+from ddpdoctor.reader.walk import LayerUses, Walk
 from ddpdoctor.value import Ref
 
 Patterns = tuple[re.Pattern[str], ...]

@@ -1,8 +1,9 @@
 """What comes to each rank in its own time: clocks and signals."""
 
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Opaque
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.objects import Bound, Function, Partial
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _clock(walk: Walk, call: Call) -> Abstract:

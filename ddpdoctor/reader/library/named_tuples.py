@@ -3,8 +3,9 @@
 import ast
 
 from ddpdoctor.reader.abstract import Abstract, External, Items, Known, known
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.objects import Class
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _named_tuple(walk: Walk, call: Call) -> Abstract | None:

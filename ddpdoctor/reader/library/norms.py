@@ -13,12 +13,13 @@ from ddpdoctor.reader.abstract import (
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read, write
 from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 CONVERTED = "converted"
 """The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Choice, Items, Table, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.architectures import trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.norms import CONVERTED
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 BUFFERS = "registered buffers"

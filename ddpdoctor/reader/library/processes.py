@@ -2,7 +2,7 @@
 
 import ast
 
-from ddpdoctor.condition import ALWAYS
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import Loop, ProcessJoined, ProcessStarted
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -17,13 +17,14 @@ from ddpdoctor.reader.abstract import (
     is_none,
     known,
 )
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.pickling import unpicklable
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression, is_counted
 
 SPAWN = "torch.multiprocessing.spawn"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from ddpdoctor.condition import ALWAYS, Condition, together
+from ddpdoctor.atom import ALWAYS, Condition
+from ddpdoctor.condition import together
 from ddpdoctor.events import Reported
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
@@ -17,10 +18,11 @@ from ddpdoctor.reader.abstract import (
     options,
     pooled_in,
 )
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.library.hooks import is_lightning_module
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 BY_PATH = {

@@ -10,13 +10,14 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Tags,
 )
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import truth_of
 from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value
 
 _ENABLED_AT = {"torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4}

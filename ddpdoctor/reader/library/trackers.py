@@ -1,11 +1,13 @@
 """Experiment trackers: Weights & Biases, TensorBoard, MLflow and their like."""
 
-from ddpdoctor.condition import Formula, all_of, any_of, as_formula, negation
+from ddpdoctor.atom import Formula
+from ddpdoctor.condition import all_of, any_of, as_formula, negation
 from ddpdoctor.events import TrackerStarted
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, is_none, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.objects import Made
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 OFF = ("disabled", "noop", "dryrun-disabled")
 """What a tracker's ``mode`` is when it keeps nothing."""

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 from ddpdoctor.events import Backward, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.layouts import format_named, parameter_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
@@ -11,7 +12,7 @@ from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 
 def _backward(walk: Walk, call: Call) -> Abstract | None:

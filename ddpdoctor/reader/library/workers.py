@@ -4,15 +4,16 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from ddpdoctor.condition import Condition
+from ddpdoctor.atom import Condition
 from ddpdoctor.events import CudaTouched, DeviceUsed, Event, Within, WorkerTouchesCuda
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
 from ddpdoctor.reader.syntax import DRAWING
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref, Symbol
 
 MAX_DEPTH = 4

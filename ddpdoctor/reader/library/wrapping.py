@@ -6,6 +6,7 @@ from typing import Any
 
 from ddpdoctor.events import DATA_PARALLEL, ModelWrapped, StateLoaded, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.idle import idle_parts
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
@@ -15,7 +16,7 @@ from ddpdoctor.reader.library.parts import around, has_buffers, made_on_the_cpu,
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import loads_in
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 
 _DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")
 

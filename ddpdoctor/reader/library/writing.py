@@ -3,10 +3,11 @@
 import ast
 
 from ddpdoctor.reader.abstract import Abstract, Items, Known, known, options
+from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.files import mode_of, opened_under, record_use, use_file
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.objects import Made
-from ddpdoctor.reader.walk import Call, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 

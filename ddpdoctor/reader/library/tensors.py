@@ -1,0 +1,78 @@
+"""Tensors that are made: on which device, in which layout, and what flows into them."""
+
+from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none
+from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.host import is_on_cpu, on_cpu
+from ddpdoctor.reader.library.devices import is_cpu, use_device
+from ddpdoctor.reader.library.layouts import format_named
+from ddpdoctor.reader.walk import Walk
+
+
+def _factory(walk: Walk, call: Call) -> Abstract | None:
+    """A tensor made on a device."""
+    device = call.kwargs.get("device")
+    if device is not None and not is_none(device):
+        use_device(walk, device, call.path, call.node)
+    flow = frozenset(
+        tag for tag in call.flow() if not (tag == "rank" and device is not None and _only_by(call, device))
+    )
+    layout = format_named(call.kwargs.get("memory_format"))
+    if layout is not None:
+        flow |= {("layout", layout)}
+    tensor = Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
+    return on_cpu(tensor) if _made_on_cpu(walk, call, device) else tensor
+
+
+def _made_on_cpu(walk: Walk, call: Call, device: Abstract | None) -> bool:
+    """Whether a new tensor is on the CPU: of none named, unless another is the default or it is made like another."""
+    if device is not None and not is_none(device):
+        return is_cpu(device)
+    if call.open or walk.other_default_device:
+        return False
+    if call.path.endswith(("_like", "as_tensor", ".tensor")):
+        first = call.args[0] if call.args else None
+        return is_on_cpu(first) or (not call.path.endswith("_like") and _is_no_tensor(first))
+    return True
+
+
+def _is_no_tensor(value: Abstract | None) -> bool:
+    """Whether a value is a number or a list, of which a tensor is made on the CPU."""
+    if isinstance(value, Opaque):
+        return ".item()" in value.name or value.name.startswith("len(")
+    return isinstance(value, (Known, Items))
+
+
+def _only_by(call: Call, device: Abstract) -> bool:
+    """Whether the rank touches a new tensor only as its device."""
+    others = [value for value in (*call.args, *call.kwargs.values()) if value is not device]
+    return not any("rank" in value.tags for value in others)
+
+
+FUNCTIONS = {
+    **{
+        f"torch.{name}": _factory
+        for name in (
+            [
+                "tensor",
+                "zeros",
+                "ones",
+                "empty",
+                "full",
+                "randn",
+                "rand",
+                "randint",
+                "arange",
+                "linspace",
+                "eye",
+                "as_tensor",
+                "zeros_like",
+                "ones_like",
+                "FloatTensor",
+                "DoubleTensor",
+                "IntTensor",
+                "LongTensor",
+                "Tensor",
+            ]
+        )
+    },
+}
