@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
-from ddpdoctor.facts import can_hold_among_ranks, loaders, replicas
+from ddpdoctor.facts import loaders, replicas
+from ddpdoctor.ranks import can_hold_among_ranks
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Ref

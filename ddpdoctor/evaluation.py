@@ -14,7 +14,8 @@ from ddpdoctor.events import (
     OptimizerStep,
     Reported,
 )
-from ddpdoctor.facts import loaders, runs_distributed, training_backwards
+from ddpdoctor.facts import loaders, training_backwards
+from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, alternatives
 

@@ -16,8 +16,9 @@ from ddpdoctor.events import (
     StateLoaded,
     Unfollowed,
 )
-from ddpdoctor.facts import completed, for_some_ranks_only, option, replicas, trained_after, training_forwards
+from ddpdoctor.facts import option, replicas, trained_after, training_forwards
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
+from ddpdoctor.ranks import completed, for_some_ranks_only
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Ref, Value, alternatives
 

@@ -7,19 +7,9 @@ from ddpdoctor.atom import ALWAYS, Literal
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
-from ddpdoctor.facts import (
-    excludes,
-    for_some_ranks_only,
-    is_cache,
-    is_distributed,
-    is_rank_process,
-    left_to_some_ranks,
-    owned,
-    reaching,
-    replicas,
-    runs_distributed,
-)
+from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, owned, replicas
 from ddpdoctor.finding import Fault, Fix, Severity, callers
+from ddpdoctor.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant

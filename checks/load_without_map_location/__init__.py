@@ -6,18 +6,16 @@ from ddpdoctor.check import Check
 from ddpdoctor.checkpoints import saved_as
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, ModelMoved, StateLoaded
 from ddpdoctor.facts import (
-    guarded_by_rank,
     hands_its_model_over,
     in_group,
     is_distributed,
     is_rank_process,
-    left_to_some_ranks,
     one_device_each,
     replicas,
-    runs_distributed,
     uses_nccl,
 )
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
+from ddpdoctor.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import is_none
 

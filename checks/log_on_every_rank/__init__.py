@@ -4,15 +4,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import TrackerStarted
-from ddpdoctor.facts import (
-    guarded_by_rank,
-    in_group,
-    is_distributed,
-    is_rank_process,
-    left_to_some_ranks,
-    runs_distributed,
-)
+from ddpdoctor.facts import in_group, is_distributed, is_rank_process
 from ddpdoctor.finding import Fault, Fix, Severity
+from ddpdoctor.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.trace import Predicted
 
 

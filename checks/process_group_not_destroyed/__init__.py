@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
-from ddpdoctor.facts import leave_ranks_out, owned
+from ddpdoctor.facts import owned
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.group_ends import are_for_all, destroys_of, inits_of, of_a_normal_run, processes
 from ddpdoctor.join import seen_at
+from ddpdoctor.ranks import leave_ranks_out
 from ddpdoctor.trace import Observed, Predicted
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import literals
 from ddpdoctor.events import Backward, Forward, ModelWrapped
-from ddpdoctor.facts import completed, for_some_ranks_only, reaching, replicas, training_forwards
+from ddpdoctor.facts import replicas, training_forwards
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, callers
+from ddpdoctor.ranks import completed, for_some_ranks_only, reaching
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Constant

@@ -7,9 +7,10 @@ from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, assume, literals, negation, together
 from ddpdoctor.events import Backward, Event, Forward, LeftLoop
-from ddpdoctor.facts import is_distributed, is_rank_process, owned, runs_distributed
+from ddpdoctor.facts import is_distributed, is_rank_process, owned
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
+from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Predicted
 
 

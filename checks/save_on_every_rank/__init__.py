@@ -8,18 +8,10 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula
 from ddpdoctor.evaluation import is_dealt_out_to
 from ddpdoctor.events import FileUsed, GroupInit, LoaderBuilt
-from ddpdoctor.facts import (
-    finished,
-    for_some_ranks_only,
-    guarded_by_rank,
-    in_group,
-    is_cache,
-    is_rank_process,
-    owned,
-    runs_distributed,
-)
+from ddpdoctor.facts import finished, in_group, is_cache, is_rank_process, owned
 from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
+from ddpdoctor.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Value

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ddpdoctor.content import is_notebook, read_file
 from ddpdoctor.events import Unparsed
-from ddpdoctor.reader.attributes import get_attribute, set_attribute
+from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
 from ddpdoctor.reader.concern import forget as forget
@@ -14,7 +14,7 @@ from ddpdoctor.reader.epochs import iterator
 from ddpdoctor.reader.expressions import EXPRESSIONS
 from ddpdoctor.reader.formulas import test
 from ddpdoctor.reader.imports import load_module
-from ddpdoctor.reader.items import get_item, set_item
+from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.iteration import item_of
 from ddpdoctor.reader.library import attribute_model, attribute_written
 from ddpdoctor.reader.library.entries import decorate
@@ -24,6 +24,7 @@ from ddpdoctor.reader.source import MAX_BYTES, Source, parse
 from ddpdoctor.reader.statements import STATEMENTS
 from ddpdoctor.reader.tables import Tables
 from ddpdoctor.reader.walk import OutOfBudget, Walk
+from ddpdoctor.reader.written import set_attribute, set_item
 from ddpdoctor.trace import Predicted
 
 TABLES = Tables(

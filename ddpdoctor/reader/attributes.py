@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.condition import together
 from ddpdoctor.events import StateLoaded
 from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Known, Opaque, Table, Truth
-from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Super
@@ -45,10 +45,10 @@ def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
         result = walk.call_with(Bound(fallback, value), Known(name), node=node)
         if not isinstance(result, (Opaque, Attribute)):
             return result
-    return _unset(value, name)
+    return unset(value, name)
 
 
-def _unset(value: Abstract, name: str) -> Abstract:
+def unset(value: Abstract, name: str) -> Abstract:
     """Return an attribute that nothing has set: what its name says, or a method of a base outside the project."""
     if name.lower() in RANK_NAMES:
         return hinted(name, value.tags, label=f"{text(value)}.{name}")
@@ -121,12 +121,12 @@ def _of_made(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract:
         return External(value.path)
     model = walk.tables.attribute_model(value.path)
     found = model(walk, value, name, node) if model is not None else None
-    return found if found is not None else _unset(value, name)
+    return found if found is not None else unset(value, name)
 
 
 def _of_opaque(walk: Walk, value: Opaque, name: str, node: ast.AST) -> Abstract:
     cell = value.attributes.get(name)
-    return read(cell, walk.path) if cell is not None else _unset(value, name)
+    return read(cell, walk.path) if cell is not None else unset(value, name)
 
 
 def _of_attribute(walk: Walk, value: Attribute, name: str, node: ast.AST) -> Abstract:
@@ -151,7 +151,7 @@ def _of_settings(walk: Walk, value: Settings, name: str, node: ast.AST) -> Abstr
     if cell is not None:
         return read(cell, walk.path)
     found = value.item(name, f"{value.name}.{name}")
-    return found if found is not None else _unset(value, name)
+    return found if found is not None else unset(value, name)
 
 
 def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
@@ -203,7 +203,7 @@ def _of_function(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abstr
         return Known(function.name)
     if name == "__self__" and isinstance(value, Bound):
         return value.receiver
-    return _unset(value, name)
+    return unset(value, name)
 
 
 _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstract]] = {
@@ -221,80 +221,6 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Function: _of_function,
     Bound: _of_function,
 }
-
-
-def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: ast.AST) -> None:
-    """Write an attribute of a value."""
-    if isinstance(value, Choice):
-        before = walk.path
-        for condition, option in value.options:
-            both = together(before, condition)
-            if both is not None and not isinstance(option, Known):
-                walk.path = both
-                set_attribute(walk, option, name, new, node)
-        walk.path = before
-        return
-    walk.tables.attribute_written(walk, value, name, new, node)
-    if isinstance(value, Package):
-        walk.load(value.module)
-        write(value.module.cells, name, walk.path, new)
-    elif isinstance(value, External):
-        _patch(walk, canonical(f"{value.path}.{name}"), new)
-    elif isinstance(value, Bound):
-        write(value.function.attributes, name, walk.path, new)
-    elif isinstance(value, Attribute):
-        held = _held(value)
-        if held is not None:
-            set_attribute(walk, held, name, new, node)
-    elif isinstance(value, (Object, Made, Opaque, Class, Function)):
-        _keep_prior(walk, value, name, node)
-        setter = class_attribute(walk, value.cls, f"{name}.setter") if isinstance(value, Object) else None
-        if isinstance(setter, Function):
-            walk.call_with(Bound(setter, value), new, node=node)
-        else:
-            write(value.attributes, name, walk.path, new)
-        if (
-            isinstance(new, (Made, Object))
-            and new.owner is None
-            and new is not value
-            and isinstance(value, (Made, Object))
-        ):
-            new.owner = value
-
-
-def _held(value: Attribute) -> Opaque | None:
-    """Return what an attribute that is not known is from now on: an object that can be given attributes of its own."""
-    receiver = _held(value.receiver) if isinstance(value.receiver, Attribute) else value.receiver
-    if not isinstance(receiver, (Object, Made, Opaque)):
-        return None
-    if value.name not in receiver.attributes:
-        made = Opaque(text(value), value.tags, origin=origin_of(value))
-        write(receiver.attributes, value.name, frozenset(), made)
-    found = receiver.attributes[value.name][0][1]
-    return found if isinstance(found, Opaque) else None
-
-
-def _patch(walk: Walk, path: str, new: Abstract) -> None:
-    """Put something of the script's own in the place of what is outside: ``torch.load = partial(torch.load, …)``."""
-    if walk.path and path not in walk.patched:
-        write(walk.patched, path, frozenset(), External(path))
-    write(walk.patched, path, walk.path, new)
-
-
-def _keep_prior(walk: Walk, value: "Object | Made | Opaque | Class | Function", name: str, node: ast.AST) -> None:
-    """Before the first write under a condition, record what an option or unknown attribute was without it."""
-    if not walk.path or name in value.attributes or isinstance(value, (Class, Function)):
-        return
-    if isinstance(value, Object):
-        has_fallback = (
-            class_attribute(walk, value.cls, "__getattr__") is not None or "dict" in value.cls.external_bases()
-        )
-        if not has_fallback:
-            return
-        prior: Abstract = _unset(value, name)
-    else:
-        prior = get_attribute(walk, value, name, node)
-    write(value.attributes, name, frozenset(), prior)
 
 
 def origin_of(value: Abstract) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from ddpdoctor.atom import Condition
 from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import Abstract, Cells
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Class, Function
-from ddpdoctor.reader.project import Module
 
 
 class Frame:

@@ -6,9 +6,9 @@ from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, Choice, External
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Import, Package
 from ddpdoctor.reader.paths import canonical, exported
-from ddpdoctor.reader.project import Module
 from ddpdoctor.reader.syntax import counted_attributes
 from ddpdoctor.reader.walk import Walk
 

@@ -18,13 +18,12 @@ from ddpdoctor.reader.abstract import (
     Tags,
     is_none,
     known,
-    measures,
 )
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_item
-from ddpdoctor.reader.environment import read_variable, write_variable
+from ddpdoctor.reader.environment import read_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, layers_of
@@ -33,7 +32,7 @@ from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
-from ddpdoctor.reader.stored import Content, may_be_changed
+from ddpdoctor.reader.stored import Content
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -84,7 +83,7 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         return _any_layer(holder.args[0], key) or get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
-    return _of_known(holder, key) or _unknown_item(holder, key)
+    return _of_known(holder, key) or unknown_item(holder, key)
 
 
 def _held_by_name(holder: Abstract, key: Abstract) -> list[tuple[Condition, Abstract]] | None:
@@ -109,7 +108,8 @@ def _of_module_dict(holder: External, key: Abstract) -> Abstract:
     return Opaque(f"{holder.path}[{text(key)}]", key.tags)
 
 
-def _unknown_item(holder: Abstract, key: Abstract) -> Abstract:
+def unknown_item(holder: Abstract, key: Abstract) -> Abstract:
+    """Return an item of something of which nothing more is known."""
     tags: Tags = holder.tags | frozenset(tag for tag in key.tags if tag in ("rank", "shard"))
     if _is_own_part(key):
         tags |= {"shard"}
@@ -139,14 +139,14 @@ def _of_items(holder: Items, key: Abstract) -> Abstract:
         return holder.items[index]
     if isinstance(index, slice):
         part = holder.items if holder.open else computed(holder.items.__getitem__, index)
-        return _unknown_item(holder, key) if part is NO_RESULT else Items(part, holder.kind, more=holder.open)
+        return unknown_item(holder, key) if part is NO_RESULT else Items(part, holder.kind, more=holder.open)
     if _is_own_part(key) and holder.items and all(isinstance(item, (Opaque, Attribute)) for item in holder.items):
-        return _unknown_item(holder, key)
+        return unknown_item(holder, key)
     if len(holder.items) == 1 and holder.open:
         return holder.items[0]
     if holder.items and _alike(holder.items):
         return holder.items[0]
-    return _unknown_item(holder, key)
+    return unknown_item(holder, key)
 
 
 def _any_layer(held: Abstract, key: Abstract) -> Abstract | None:
@@ -195,7 +195,7 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
         and all(isinstance(value, (Function, Class, Bound)) for value in values)
     ):
         return _one_registered(walk, holder, key)
-    return _unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
+    return unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
 
 
 def _one_registered(walk: Walk, holder: Table, key: Abstract) -> Abstract:
@@ -242,65 +242,3 @@ def _over(
             found.append((condition, function(option)))
     walk.path = before
     return choice(found) if found else Opaque(f"item of {text(value)}", value.tags)
-
-
-def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node: ast.AST) -> None:
-    """Execute ``holder[key] = value``."""
-    if isinstance(holder, Choice):
-        before = walk.path
-        for condition, option in holder.options:
-            both = together(before, condition)
-            if both is not None:
-                walk.path = both
-                set_item(walk, option, key, value, node)
-        walk.path = before
-    elif isinstance(holder, External):
-        if holder.path == "os.environ":
-            write_variable(walk, key, value, node)
-    elif isinstance(holder, Table):
-        _set_in_table(walk, holder, key, value)
-    elif isinstance(holder, Items):
-        _set_listed(walk, holder, key, value)
-    elif isinstance(holder, Object) and isinstance(
-        method := class_attribute(walk, holder.cls, "__setitem__"), Function
-    ):
-        walk.call_with(Bound(method, holder), key, value, node=node)
-    elif isinstance(holder, (Object, Made, Opaque)) and isinstance(key, Known):
-        _set_held(walk, holder, key, value, node)
-    else:
-        may_be_changed(holder)
-        if isinstance(holder, (Made, Opaque)):
-            holder.tags |= measures(value.tags)
-
-
-def _set_in_table(walk: Walk, holder: Table, key: Abstract, value: Abstract) -> None:
-    if isinstance(key, Known) and isinstance(key.value, (str, int)):
-        write(holder.cells, key.value, walk.path, value)
-    elif holder.cells and text(key) == f"key of {text(holder)}":  # a loop over the keys gives each a new value
-        for name in holder.cells:
-            write(holder.cells, name, walk.path, value)
-    else:
-        holder.open = True
-        write(holder.cells, ("key", text(key)), walk.path, value)
-
-
-def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: Abstract, node: ast.AST) -> None:
-    may_be_changed(holder)
-    by_name = isinstance(holder, (Object, Settings)) and isinstance(key.value, str)
-    name = key.value if by_name else ("item", text(key))
-    if walk.path and name not in holder.attributes and not isinstance(holder, Object):
-        write(holder.attributes, name, frozenset(), _unknown_item(holder, key))
-    if isinstance(holder, Made):
-        walk.tables.attribute_written(walk, holder, text(key), value, node)
-    write(holder.attributes, name, walk.path, value)
-    holder.tags |= measures(value.tags)
-
-
-def _set_listed(walk: Walk, holder: Items, key: Abstract, value: Abstract) -> None:
-    index = known(key)
-    fits = isinstance(index, int) and -len(holder.items) <= index < len(holder.items)
-    if fits and not walk.path and not walk.loops and isinstance(index, int):
-        holder.items[index] = value
-    else:
-        holder.items.append(value)
-        holder.open = True

@@ -11,7 +11,7 @@ from ddpdoctor.value import Ref
 if TYPE_CHECKING:
     from ddpdoctor.reader.call import Call
     from ddpdoctor.reader.frame import Frame
-    from ddpdoctor.reader.project import Module
+    from ddpdoctor.reader.module import Module
 
 
 class Made(Abstract):

@@ -3,8 +3,9 @@
 import os
 
 from ddpdoctor.reader.concern import found_silent
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.outline import Block, Imported, Outline, outline, outline_of
-from ddpdoctor.reader.project import Module, Project
+from ddpdoctor.reader.project import Project
 
 
 class Search:

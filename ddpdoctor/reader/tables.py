@@ -9,16 +9,13 @@ from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Object
-from ddpdoctor.reader.project import Module
 
 if TYPE_CHECKING:
     from ddpdoctor.reader.walk import Walk
 
-
 Evaluator = Callable[["Walk", Any, Frame], Abstract]
-
-
 Runner = Callable[["Walk", Any, Frame], None]
 
 

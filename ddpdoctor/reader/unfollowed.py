@@ -1,8 +1,6 @@
 """Calls that are not followed: what they may do that matters, by their names."""
 
 NO_SETTING_UP = ("torch.nn.init", "builtins.", "logging.")
-
-
 SETTING_UP = (
     *("init", "setup", "set_up", "dist", "launch", "boot", "ddp", "slurm", "parallel", "world", "prepare", "environ"),
     *("runtime", "connect", "mesh", "spawn", "engine", "strategy", "fabric", "accelerat", "trainer", "training"),

@@ -14,9 +14,10 @@ from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
-from ddpdoctor.reader.project import Module, Project
+from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.source import SourceFault
 from ddpdoctor.reader.start_method import default_start_method
 from ddpdoctor.reader.stored import may_be_changed

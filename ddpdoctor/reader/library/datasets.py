@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from ddpdoctor.events import DatasetChanged
 from ddpdoctor.reader.abstract import Abstract, Items, Table, known, options
 from ddpdoctor.reader.imports import resolved
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
-from ddpdoctor.reader.project import Module
 from ddpdoctor.reader.syntax import speaks_of_ranks
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk

@@ -7,8 +7,8 @@ from ddpdoctor.events import Part
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.parts import PARAMETER, has_parameters, held, parts_of
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Function, Made, Object
-from ddpdoctor.reader.project import Module
 from ddpdoctor.reader.walk import Walk
 
 MAX_NAMED = 12
