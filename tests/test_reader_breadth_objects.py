@@ -4,7 +4,7 @@ from reading import only, read
 
 from ddpdoctor import reader
 from ddpdoctor.events import DeviceSelected, DeviceUsed, GroupInit, ModelHandedOver
-from ddpdoctor.gpus import indices
+from ddpdoctor.facts.gpus import indices
 from ddpdoctor.world import WORLDS
 
 

@@ -3,8 +3,8 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.apart import divided_by_rank, own_tests
 from ddpdoctor.events import LeftLoop
+from ddpdoctor.facts.apart import divided_by_rank, own_tests
 
 
 def ways_out(folder, text):

@@ -3,8 +3,8 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.evaluation import decided_by
 from ddpdoctor.events import Collective, FileUsed, LoaderBuilt, Reported, SamplerBuilt
+from ddpdoctor.facts.evaluation import decided_by
 
 SETUP = """
 dist.init_process_group('nccl')

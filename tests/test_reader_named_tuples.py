@@ -71,6 +71,6 @@ if distributed:
     if first:
         dist.barrier()
 """
-    from ddpdoctor.ranks import for_some_ranks_only
+    from ddpdoctor.facts.ranks import for_some_ranks_only
 
     assert for_some_ranks_only(only(read(tmp_path, text).of(Collective)))

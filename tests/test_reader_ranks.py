@@ -13,7 +13,7 @@ from ddpdoctor.events import (
     GroupInit,
     Unfollowed,
 )
-from ddpdoctor.ranks import for_some_ranks_only
+from ddpdoctor.facts.ranks import for_some_ranks_only
 from ddpdoctor.value import Symbol
 from ddpdoctor.world import WORLDS, evaluate
 

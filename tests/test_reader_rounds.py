@@ -5,7 +5,7 @@ from reading import only, read
 
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Collective, Forward, GradientsZeroed, SyncSwitched
-from ddpdoctor.rounds import Round, counts, happens_now_and_then, holds_in, rounds_in
+from ddpdoctor.facts.rounds import Round, counts, happens_now_and_then, holds_in, rounds_in
 
 
 def rounds_of_the_barrier(folder, text, size=2, length=8):

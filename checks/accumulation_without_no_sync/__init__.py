@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.events import Backward, Forward, GradientsZeroed, ModelWrapped, OptimizerStep, SyncSwitched
+from ddpdoctor.facts.rounds import counts, happens_now_and_then
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.place import Place
-from ddpdoctor.rounds import counts, happens_now_and_then
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 

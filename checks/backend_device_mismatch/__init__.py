@@ -6,8 +6,8 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Collective, Event, GroupInit, ModelMoved, ModelWrapped, Unfollowed
 from ddpdoctor.facts import backends, in_group, replicas
+from ddpdoctor.facts.ranks import can_set_up_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity
-from ddpdoctor.ranks import can_set_up_ranks
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Unknown, alternatives, is_none
 

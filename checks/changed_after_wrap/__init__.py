@@ -17,8 +17,8 @@ from ddpdoctor.events import (
     Unfollowed,
 )
 from ddpdoctor.facts import option, replicas, trained_after, training_forwards
+from ddpdoctor.facts.ranks import completed, for_some_ranks_only
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
-from ddpdoctor.ranks import completed, for_some_ranks_only
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Ref, Value, alternatives
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import MAIN, CudaTouched, DeviceSelected, DeviceUsed, EnvSet, Event, ModelWrapped
+from ddpdoctor.facts.gpus import VISIBLE, index_on, indices, named
+from ddpdoctor.facts.launch import started_here
+from ddpdoctor.facts.ranks import for_some_ranks_only
 from ddpdoctor.finding import Fault, Fix, Label, Severity
-from ddpdoctor.gpus import VISIBLE, index_on, indices, named
-from ddpdoctor.launch import started_here
-from ddpdoctor.ranks import for_some_ranks_only
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Symbol, Value, alternatives
 from ddpdoctor.world import WORLDS, Member

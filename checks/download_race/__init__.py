@@ -8,8 +8,8 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
 from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, owned, replicas
+from ddpdoctor.facts.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, callers
-from ddpdoctor.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant

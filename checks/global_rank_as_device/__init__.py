@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import DeviceSelected, DeviceUsed
 from ddpdoctor.facts import in_group, is_distributed, owned, starts_its_ranks
+from ddpdoctor.facts.gpus import index_on, indices, named, sees_its_own_gpus
 from ddpdoctor.finding import Fault, Fix, Label, Severity
-from ddpdoctor.gpus import index_on, indices, named, sees_its_own_gpus
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Value, alternatives
 from ddpdoctor.world import WORLDS, Member

@@ -7,11 +7,11 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import MAIN, EnvSet, Event, GroupInit
 from ddpdoctor.facts import starts_its_ranks
+from ddpdoctor.facts.launch import is_alone
+from ddpdoctor.facts.ranks import can_set_up_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity
-from ddpdoctor.launch import is_alone
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
-from ddpdoctor.ranks import can_set_up_ranks
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Value, alternatives
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.checkpoints import saved_as
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import CudaTouched, EnvSet, FileUsed, GroupInit, ProcessStarted, StateLoaded
+from ddpdoctor.facts.checkpoints import saved_as
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.place import Place

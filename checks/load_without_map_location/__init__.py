@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.checkpoints import saved_as
 from ddpdoctor.events import CudaTouched, DeviceSelected, DeviceUsed, FileUsed, GroupInit, ModelMoved, StateLoaded
 from ddpdoctor.facts import (
     hands_its_model_over,
@@ -14,8 +13,9 @@ from ddpdoctor.facts import (
     replicas,
     uses_nccl,
 )
+from ddpdoctor.facts.checkpoints import saved_as
+from ddpdoctor.facts.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
-from ddpdoctor.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import is_none
 

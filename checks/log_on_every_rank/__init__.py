@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import TrackerStarted
 from ddpdoctor.facts import in_group, is_distributed, is_rank_process
+from ddpdoctor.facts.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity
-from ddpdoctor.ranks import guarded_by_rank, left_to_some_ranks, runs_distributed
 from ddpdoctor.trace import Predicted
 
 

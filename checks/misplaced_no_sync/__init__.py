@@ -17,9 +17,9 @@ from ddpdoctor.events import (
     OptimizerStep,
     SyncSwitched,
 )
+from ddpdoctor.facts.rounds import Round, constants_in, counts, holds_in, names_in, rounds_in
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.place import Place
-from ddpdoctor.rounds import Round, constants_in, counts, holds_in, names_in, rounds_in
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 

@@ -6,9 +6,9 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, LoaderBuilt, Loop, SamplerBuilt
 from ddpdoctor.facts import default_of, given_to_unknown_code, loaders, owned, samplers, training_backwards
+from ddpdoctor.facts.ranks import leave_ranks_out
 from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
-from ddpdoctor.ranks import leave_ranks_out
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, alternatives, truth
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.evaluation import evaluated, final, is_dealt_out_to
 from ddpdoctor.events import Collective, EpochBegun, LoaderBuilt, SamplerBuilt
 from ddpdoctor.facts import is_distributed, samplers
+from ddpdoctor.facts.evaluation import evaluated, final, is_dealt_out_to
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.join import same_object
 from ddpdoctor.place import Place

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import Ended, GroupDestroyed, GroupInit
 from ddpdoctor.facts import owned
+from ddpdoctor.facts.group_ends import are_for_all, destroys_of, inits_of, of_a_normal_run, processes
+from ddpdoctor.facts.ranks import leave_ranks_out
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
-from ddpdoctor.group_ends import are_for_all, destroys_of, inits_of, of_a_normal_run, processes
 from ddpdoctor.join import seen_at
-from ddpdoctor.ranks import leave_ranks_out
 from ddpdoctor.trace import Observed, Predicted
 
 

@@ -6,8 +6,8 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import literals
 from ddpdoctor.events import Backward, Forward, ModelWrapped
 from ddpdoctor.facts import replicas, training_forwards
+from ddpdoctor.facts.ranks import completed, for_some_ranks_only, reaching
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, callers
-from ddpdoctor.ranks import completed, for_some_ranks_only, reaching
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Constant

@@ -8,9 +8,9 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible, literals
 from ddpdoctor.events import Blocked, Collective, Event, Raised
 from ddpdoctor.facts import finished
+from ddpdoctor.facts.ranks import completed, excludes, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
-from ddpdoctor.ranks import completed, excludes, reaching
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.world import WORLDS

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.apart import is_a_missing_batch, own_tests
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, assume, literals, negation, together
 from ddpdoctor.events import Backward, Event, Forward, LeftLoop
 from ddpdoctor.facts import is_distributed, is_rank_process, owned
+from ddpdoctor.facts.apart import is_a_missing_batch, own_tests
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
-from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Predicted
 
 

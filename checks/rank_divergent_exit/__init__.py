@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.apart import divided_by_rank, meets_in, own_tests
 from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
 from ddpdoctor.events import Collective, LeftLoop
 from ddpdoctor.facts import is_distributed, is_rank_process, owned
+from ddpdoctor.facts.apart import divided_by_rank, meets_in, own_tests
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
-from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Predicted
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula
-from ddpdoctor.evaluation import is_dealt_out_to
 from ddpdoctor.events import FileUsed, GroupInit, LoaderBuilt
 from ddpdoctor.facts import finished, in_group, is_cache, is_rank_process, owned
+from ddpdoctor.facts.evaluation import is_dealt_out_to
+from ddpdoctor.facts.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
-from ddpdoctor.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Value

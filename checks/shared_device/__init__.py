@@ -15,11 +15,11 @@ from ddpdoctor.events import (
     ProcessStarted,
 )
 from ddpdoctor.facts import in_group, owned, replicas, uses_nccl
+from ddpdoctor.facts.gpus import sees_its_own_gpus
+from ddpdoctor.facts.launch import is_alone, started_here, tells_ranks_of_a_node_apart
+from ddpdoctor.facts.ranks import can_set_up_ranks, for_some_ranks_only
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
-from ddpdoctor.gpus import sees_its_own_gpus
 from ddpdoctor.join import seen_at
-from ddpdoctor.launch import is_alone, started_here, tells_ranks_of_a_node_apart
-from ddpdoctor.ranks import can_set_up_ranks, for_some_ranks_only
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Value, alternatives, is_none
 

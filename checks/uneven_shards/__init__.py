@@ -7,10 +7,10 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, Blocked, EpochBegun, Event, Forward, Loop, Raised
 from ddpdoctor.facts import loaders, owned, replicas
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.join import same_object, seen_at
 from ddpdoctor.place import Place
-from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import Cut, GroupDestroyed, OptimizerStep, Trial
 from ddpdoctor.facts import owned
+from ddpdoctor.facts.group_ends import are_for_all, destroys_of, of_a_normal_run, processes
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
-from ddpdoctor.group_ends import are_for_all, destroys_of, of_a_normal_run, processes
 from ddpdoctor.trace import Observed, Predicted
 
 PROTECTING = ("finally", "atexit", "catch-all")

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.evaluation import (
+from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, LoaderHandedOver, Reported
+from ddpdoctor.facts import is_distributed
+from ddpdoctor.facts.evaluation import (
     decided_by,
     evaluated,
     final,
@@ -12,8 +14,6 @@ from ddpdoctor.evaluation import (
     is_in_a_loop_over,
     is_put_together,
 )
-from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, LoaderHandedOver, Reported
-from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted

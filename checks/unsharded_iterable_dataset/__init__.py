@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import Forward, LoaderBuilt
 from ddpdoctor.facts import default_of
+from ddpdoctor.facts.undivided import undivided
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.undivided import undivided
 
 COMPARED = 2
 """So many first batches of two ranks are compared."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
 from ddpdoctor.facts import owned
+from ddpdoctor.facts.undivided import undivided
 from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.undivided import undivided
 from ddpdoctor.value import Ref
 
 SHOWN = 8

@@ -18,9 +18,9 @@ from ddpdoctor.events import (
     Unfollowed,
 )
 from ddpdoctor.facts import owned
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
-from ddpdoctor.ranks import runs_distributed
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import is_none
 

@@ -15,7 +15,7 @@ from ddpdoctor.events import (
     Reported,
 )
 from ddpdoctor.facts import loaders, training_backwards
-from ddpdoctor.ranks import runs_distributed
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, alternatives
 

@@ -7,7 +7,7 @@ from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
 from ddpdoctor.facts import loaders, replicas
-from ddpdoctor.ranks import can_hold_among_ranks
+from ddpdoctor.facts.ranks import can_hold_among_ranks
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks
 from ddpdoctor.value import Ref

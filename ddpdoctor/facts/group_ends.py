@@ -6,7 +6,7 @@ from ddpdoctor.atom import Atom, Condition, Literal
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, Event, GroupDestroyed, GroupInit
 from ddpdoctor.facts import replicas
-from ddpdoctor.ranks import leave_ranks_out
+from ddpdoctor.facts.ranks import leave_ranks_out
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import worth
 

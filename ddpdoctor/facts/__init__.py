@@ -1,4 +1,4 @@
-"""What several checks ask of the traces: which loaders train, who reaches an event, what a group does, who ended."""
+"""What several checks ask of the traces: which loaders train, which processes are ranks, what a group has."""
 
 from collections.abc import Iterator
 

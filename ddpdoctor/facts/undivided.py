@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, EpochBegun, Forward, LoaderBuilt, Seeded
 from ddpdoctor.facts import default_of, given_to_unknown_code, in_group, loaders, owned, replicas, training_backwards
-from ddpdoctor.ranks import for_some_ranks_only, runs_distributed
+from ddpdoctor.facts.ranks import for_some_ranks_only, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, truth
 
