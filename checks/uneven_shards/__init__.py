@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Backward, Blocked, EpochBegun, Event, Forward, Loop, Raised
+from ddpdoctor.events import Backward, Blocked, EpochBegun, Forward, Loop, Raised
 from ddpdoctor.facts import loaders, owned, replicas
 from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
@@ -93,16 +93,13 @@ def _ranks_came_unequally_often(fault: Fault, run: Observed) -> Verdict:
     """Compare how often each rank came to the backward of a loop that has no loader."""
     assert fault.event is not None
     came = Counter(event.rank for event in seen_at(run.of(Backward), fault.event.place))
-    came.update(event.rank for event in run.of(Blocked) if _is_line_of(event, fault.event))  # on the way into it
+    line = fault.event.place.spot()
+    came.update(event.rank for event in run.of(Blocked) if event.place.spot() == line)  # on the way into it
     times = [came[rank] for rank in run.ranks]
     waiting = (*run.of(Blocked), *(event for event in run.of(Raised) if event.caused_by_peer))
     if len(set(times)) < 2 or not waiting:
         return not_reached("the ranks came to this loop's backward equally often, as far as they were watched")
     return confirmed("some ranks came to this loop's backward more often than others", *waiting, times=times)
-
-
-def _is_line_of(event: Event, other: Event) -> bool:
-    return (event.place.file, event.place.line) == (other.place.file, other.place.line)
 
 
 CHECK = Check(

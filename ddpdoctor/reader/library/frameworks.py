@@ -7,6 +7,7 @@ from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none, k
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.iteration import loaders_in
+from ddpdoctor.reader.library.groups import leaf_of
 from ddpdoctor.reader.library.hooks import run_evaluation
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.norms import unconverted_norms
@@ -73,9 +74,7 @@ _LEAVES = {
 def rank_flag(walk: Walk, name: str, node: ast.AST) -> Abstract | None:
     """Return a framework's attribute that says which rank this is, whether it is the first, or how many there are."""
     if name in _LEAVES:
-        counts = _LEAVES[name] == "world_size"
-        tags = frozenset({"world" if counts else "rank"})
-        return Opaque(name, tags, origin="other" if counts else "rank", expression=Expression(_LEAVES[name]))
+        return leaf_of(name, _LEAVES[name], rank=_LEAVES[name] != "world_size")
     if name not in _RANKS:
         return None
     leaf, value = _RANKS[name]
