@@ -203,6 +203,14 @@ def without_consequences(added: Condition, base: Condition) -> Condition:
     return frozenset(kept)
 
 
+def asks_for_group(literal: Literal) -> bool:
+    """Whether a test, or one that it is made of, asks whether there is a process group."""
+    atom = literal.atom
+    if atom.expression is not None and "initialized" in atom.expression.leaves():
+        return True
+    return any(asks_for_group(one.literals[True]) for one in atom.inside)
+
+
 def kinds_in(formula: Formula) -> frozenset[str]:
     """Return the kinds of the tests that a formula is made of."""
     if isinstance(formula, bool):

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import asks_for_group, compatible
 from ddpdoctor.events import (
     MAIN,
     Collective,
@@ -61,22 +60,12 @@ def _needs_group(event: Event) -> str | None:
 
 def _comes_first(trace: Predicted, event: Event) -> bool:
     """Whether no group can be there: none was made before, and neither a test nor a handler provides for that."""
-    if event.is_within("try") or _asks_for_group(event.when) or not runs_distributed(event):
+    if event.is_within("try") or any(map(asks_for_group, event.when)) or not runs_distributed(event):
         return False
     return not any(
         init.order < event.order and init.process in (event.process, MAIN) and compatible(init.when, event.when)
         for init in trace.of(GroupInit)
     )
-
-
-def _asks_for_group(condition: Condition) -> bool:
-    return any(_is_about_group(literal.atom) for literal in condition)
-
-
-def _is_about_group(atom: Atom) -> bool:
-    if atom.expression is not None and "initialized" in atom.expression.leaves():
-        return True
-    return any(map(_is_about_group, atom.inside))
 
 
 def _follows(trace: Predicted, init: GroupInit, event: Event) -> bool:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import as_formula, together
+from ddpdoctor.condition import as_formula, asks_for_group, together
 from ddpdoctor.events import (
     Event,
 )
 from ddpdoctor.facts import in_group
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks, holds_for
-from ddpdoctor.world import WORLDS, Expression, Member
+from ddpdoctor.world import WORLDS, Member
 
 
 def runs_distributed(event: Event) -> bool:
@@ -26,15 +26,8 @@ def can_hold_among_ranks(condition: Condition) -> bool:
 
 def can_set_up_ranks(condition: Condition) -> bool:
     """Whether a condition can hold in a distributed launch world before there is a group."""
-    rest = frozenset(
-        one for one in condition if one.atom.expression is None or not _asks_for_group(one.atom.expression)
-    )
-    formula = as_formula(rest)
+    formula = as_formula(frozenset(one for one in condition if not asks_for_group(one)))
     return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
-
-
-def _asks_for_group(expression: Expression) -> bool:
-    return "initialized" in expression.leaves()
 
 
 def for_some_ranks_only(event: Event) -> bool:

@@ -16,7 +16,7 @@ from ddpdoctor.reader.formulas import test
 from ddpdoctor.reader.imports import load_module
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.iteration import item_of
-from ddpdoctor.reader.library import attribute_model, attribute_written
+from ddpdoctor.reader.library import attribute_model, attribute_written, given_value
 from ddpdoctor.reader.library.entries import decorate
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.roots import run_uncalled
@@ -40,6 +40,7 @@ TABLES = Tables(
     decorate=decorate,
     base_called=base_called,
     attribute_model=attribute_model,
+    given_value=given_value,
     attribute_written=attribute_written,
     enter_manager=enter_manager,
     load=load_module,

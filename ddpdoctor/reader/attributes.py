@@ -175,15 +175,8 @@ def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstr
     patched = walk.patched.get(path)
     if patched is not None:
         return read(patched, walk.path)
-    if path in ("sys.argv", "sys.platform", "os.name"):
-        return Opaque(path, origin="configuration")
-    leaf = _MPI_LEAVES.get(path)
-    if leaf is not None:
-        return Opaque(path, frozenset({"rank" if leaf == "rank" else "world"}), expression=Expression(leaf))
-    return External(path)
-
-
-_MPI_LEAVES = {"mpi4py.MPI.COMM_WORLD.rank": "rank", "mpi4py.MPI.COMM_WORLD.size": "world_size"}
+    given = walk.tables.given_value(path)
+    return External(path) if given is None else given
 
 
 def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:

@@ -34,6 +34,7 @@ class Tables(NamedTuple):
     decorate: Callable[["Walk", Abstract, Abstract, ast.expr, Frame], Abstract]
     base_called: Callable[["Walk", Object, Call], None]
     attribute_model: Callable[[str], Callable[["Walk", Any, str, ast.AST], "Abstract | None"] | None]
+    given_value: Callable[[str], "Abstract | None"]
     attribute_written: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
     enter_manager: Callable[["Walk", Abstract, ast.expr, Frame, Callable[[Abstract], None]], None]
     load: Callable[["Walk", Module], None]

@@ -2,8 +2,8 @@
 
 A model returns the call's abstract value, or ``None`` where it has nothing to say. Each subject has a file with the
 tables ``FUNCTIONS`` (by dotted path), ``PREFIXES`` (by the start of one), ``METHODS`` (by name, whatever the receiver
-is), ``ATTRIBUTES`` (by the receiver's path), ``CALLED`` (calling an object, by its path) and ``CONTEXTS`` (entering an
-object, by its path).
+is), ``ATTRIBUTES`` (by the receiver's path), ``VALUES`` (what a name outside the project stands for, by its dotted path),
+``CALLED`` (calling an object, by its path) and ``CONTEXTS`` (entering an object, by its path).
 """
 
 import ast
@@ -101,6 +101,7 @@ _FUNCTIONS: dict[str, Model] = {}
 _PREFIXES: dict[str, Model] = {}
 _METHODS: dict[str, Model] = {}
 _ATTRIBUTES: dict[str, AttributeModel] = {}
+_VALUES: dict[str, Callable[[], Abstract]] = {}
 _CALLED: dict[str, Model] = {}
 _CONTEXTS: dict[str, ContextModel] = {}
 _TABLES: dict[str, dict[str, Any]] = {
@@ -108,6 +109,7 @@ _TABLES: dict[str, dict[str, Any]] = {
     "PREFIXES": _PREFIXES,
     "METHODS": _METHODS,
     "ATTRIBUTES": _ATTRIBUTES,
+    "VALUES": _VALUES,
     "CALLED": _CALLED,
     "CONTEXTS": _CONTEXTS,
 }
@@ -148,6 +150,12 @@ def method_model(path: str, name: str) -> Model | None:
 def attribute_model(path: str) -> AttributeModel | None:
     """Return the model of an object's attributes."""
     return _ATTRIBUTES.get(path)
+
+
+def given_value(path: str) -> Abstract | None:
+    """Return the value of a name outside the project that is more to the reader than a name."""
+    made = _VALUES.get(path)
+    return None if made is None else made()
 
 
 def called_model(path: str) -> Model | None:

@@ -1,6 +1,7 @@
 """Options and configurations: argparse, and files that are read into dictionaries."""
 
 import ast
+from functools import partial
 
 from ddpdoctor.events import OptionDefined
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, known
@@ -139,6 +140,10 @@ def _vars(walk: Walk, call: Call) -> Abstract | None:
     return Table(value.attributes) if value is not None and hasattr(value, "attributes") else None
 
 
+def _of_the_start(path: str) -> Abstract:
+    return Opaque(path, origin="configuration")
+
+
 FUNCTIONS = {
     PARSER: _parser,
     NAMESPACE: _namespace,
@@ -154,3 +159,4 @@ METHODS = {
     "set_defaults": _set_defaults,
 }
 ATTRIBUTES = {NAMESPACE: _attribute}
+VALUES = {path: partial(_of_the_start, path) for path in ("sys.argv", "sys.platform", "os.name")}

@@ -1,6 +1,6 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
-from ddpdoctor.atom import Literal
+from ddpdoctor.condition import asks_for_group
 from ddpdoctor.events import GroupAsked, GroupDestroyed, GroupInit
 from ddpdoctor.reader.abstract import (
     NONE,
@@ -39,7 +39,8 @@ def _init(walk: Walk, call: Call) -> Abstract:
     device = call.argument("device_id")
     walk.grouped.add(walk.process)
     before = walk.path
-    walk.path = frozenset(literal for literal in before if literal.holds or not _is_about_group(literal))
+    # where a group is made since there is none, there is one from then on
+    walk.path = frozenset(literal for literal in before if literal.holds or not asks_for_group(literal))
     walk.emit(
         GroupInit,
         call.node,
@@ -53,12 +54,6 @@ def _init(walk: Walk, call: Call) -> Abstract:
     )
     walk.path = before
     return NONE
-
-
-def _is_about_group(literal: Literal) -> bool:
-    """Whether a literal asks for a group: where one is made since there is none, there is one from then on."""
-    expression = literal.atom.expression
-    return expression is not None and expression.operator == "initialized"
 
 
 def _given(call: Call, name: str, position: int) -> Value | None:

@@ -11,12 +11,20 @@ from ddpdoctor.reader.library.groups import leaf_of
 from ddpdoctor.reader.walk import Walk
 
 
-def _mpi_rank(walk: Walk, call: Call) -> Abstract:
+def _rank() -> Abstract:
     return leaf_of("MPI rank", "rank", rank=True)
 
 
-def _mpi_size(walk: Walk, call: Call) -> Abstract:
+def _size() -> Abstract:
     return leaf_of("MPI size", "world_size", rank=False)
+
+
+def _get_rank(walk: Walk, call: Call) -> Abstract:
+    return _rank()
+
+
+def _get_size(walk: Walk, call: Call) -> Abstract:
+    return _size()
 
 
 _COMMUNICATORS = ("mpi4py.MPI.COMM_WORLD",)
@@ -45,7 +53,11 @@ def _mpi_collective(walk: Walk, call: Call) -> Abstract:
 
 
 FUNCTIONS = {
-    **{f"{name}.Get_rank": _mpi_rank for name in _COMMUNICATORS},
-    **{f"{name}.Get_size": _mpi_size for name in _COMMUNICATORS},
+    **{f"{name}.Get_rank": _get_rank for name in _COMMUNICATORS},
+    **{f"{name}.Get_size": _get_size for name in _COMMUNICATORS},
     **{f"{name}.{op}": _mpi_collective for name in _COMMUNICATORS for op in _MPI_COLLECTIVES},
+}
+VALUES = {
+    **{f"{name}.rank": _rank for name in _COMMUNICATORS},
+    **{f"{name}.size": _size for name in _COMMUNICATORS},
 }
