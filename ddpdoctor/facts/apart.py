@@ -24,8 +24,13 @@ def own_tests(trace: Predicted, condition: Condition) -> Iterator[Atom]:
     for literal in literals([as_formula(condition)], within=can_hold_among_ranks):
         atom = literal.atom
         dealt = (ref in wrappers or _is_dealt_out(built.get(ref)) for ref in atom.measured if isinstance(ref, Ref))
-        if atom.local or (any(dealt) and not _is_of_its_making(atom.text)):
+        if (atom.local and not _is_a_clock_not_read(atom)) or (any(dealt) and not _is_of_its_making(atom.text)):
             yield atom
+
+
+def _is_a_clock_not_read(atom: Atom) -> bool:
+    """Whether a test is on a time being ``None``: no rank's clock decides that, only whether it was looked at."""
+    return atom.local == {"clock"} and atom.text.endswith(" is None")
 
 
 def is_a_missing_batch(atom: Atom) -> bool:

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import as_formula, negation, together
-from ddpdoctor.events import LeftLoop, Loop
+from ddpdoctor.condition import as_formula, together
+from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.displays import drawn_or_not
@@ -14,6 +14,7 @@ from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.iteration import count_of, generator_in, item_of, listed, loaders_in, rounds_of, yielded_through
+from ddpdoctor.reader.leaving import end_by_its_test, has_break, leave_in_the_next_round
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
@@ -54,48 +55,16 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
         walk.path = inside
         frame.loops.append((loop, before))
         walk.run(node.body, frame)
-        _end_by_its_test(walk, node, frame, before)
+        end_by_its_test(walk, node, frame, before)
+        leave_in_the_next_round(walk, node, frame, before)
         frame.loops.pop()
     walk.loops = outer
     walk.path, walk.dead = before, False
-    endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _has_break(node)
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not has_break(node)
     if endless:
         walk.dead = True
     else:
         walk.run(node.orelse, frame)
-
-
-def _end_by_its_test(walk: Walk, node: ast.While, frame: Frame, before: Condition) -> None:
-    """Note under which condition the test of a ``while`` ends it, as its body leaves the names in it."""
-    if isinstance(node.test, ast.Constant) or any(isinstance(inner, ast.Call) for inner in nodes_of(node.test)):
-        return
-    walk.path, walk.dead = before, False
-    over = walk.assuming(negation(walk.test(node.test, frame)))
-    if over is not None:
-        walk.path = over
-        leave_loops(walk, node.test, frame, "test", len(frame.loops) - 1)
-
-
-def leave_loops(walk: Walk, node: ast.AST, frame: Frame, how: str, depth: int = 0) -> None:
-    """Note that control leaves the loops of a function from a depth on: the outermost of those that have rounds."""
-    for loop, before in frame.loops[max(depth, 0) :]:
-        if loop is not None:
-            walk.emit(LeftLoop, node, how=how, loop=loop, since=before)
-        if loop is not None or how in ("break", "continue"):
-            return
-
-
-def _has_break(node: "ast.For | ast.AsyncFor | ast.While") -> bool:
-    pending: list[ast.AST] = list(node.body)
-    while pending:
-        inner = pending.pop()
-        if isinstance(inner, (ast.Break, ast.Return)):
-            return True
-        if not isinstance(inner, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef, ast.Lambda)):
-            pending.extend(ast.iter_child_nodes(inner))
-        else:
-            pending.extend(child for child in nodes_of(inner) if isinstance(child, ast.Return))
-    return False
 
 
 def rounds(
@@ -151,7 +120,7 @@ def _rounds_over(
     if isinstance(node, (ast.For, ast.AsyncFor)):
         place = header(place, walk.place(node.iter))
     cut = None if loaders else uneven_cut(iterated)
-    early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders or cut) and _has_break(node)
+    early = isinstance(node, (ast.For, ast.AsyncFor)) and bool(loaders or cut) and has_break(node)
     loop = Loop(
         place=place,
         kind=kind,
@@ -166,6 +135,8 @@ def _rounds_over(
     widen(walk, node, frame)
     frame.loops.append((loop, before))
     body(item_of(walk, iterated, node, loop))
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        leave_in_the_next_round(walk, node, frame, before)
     frame.loops.pop()
 
 

@@ -14,7 +14,8 @@ from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.imports import run_import, run_import_from
-from ddpdoctor.reader.loops import leave_loops, run_for, run_while
+from ddpdoctor.reader.leaving import leave_loops
+from ddpdoctor.reader.loops import run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.tables import Runner

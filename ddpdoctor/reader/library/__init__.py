@@ -2,7 +2,7 @@
 
 A model returns the call's abstract value, or ``None`` where it has nothing to say. Each subject has a file with the
 tables ``FUNCTIONS`` (by dotted path), ``PREFIXES`` (by the start of one), ``METHODS`` (by name, whatever the receiver
-is), ``ATTRIBUTES`` (by the receiver's path), ``VALUES`` (what a name outside the project stands for, by its dotted path),
+is), ``ATTRIBUTES`` (by the receiver's path), ``VALUES`` (what a name outside the project stands for, by its path),
 ``CALLED`` (calling an object, by its path) and ``CONTEXTS`` (entering an object, by its path).
 """
 

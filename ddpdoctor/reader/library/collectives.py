@@ -13,6 +13,7 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Table,
     Tags,
+    Truth,
     is_none,
     known,
     options,
@@ -28,7 +29,7 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import Walk
+from ddpdoctor.reader.walk import LOCAL, Walk
 from ddpdoctor.value import Ref
 
 RESULT_ONLY = frozenset({"barrier", "monitored_barrier"})
@@ -83,7 +84,11 @@ def way_of(op: str) -> str:
 
 def uniform(tags: Tags, how: str) -> Tags:
     """Return the tags of what is the same on every rank."""
-    return frozenset(tag for tag in put_together(tags, how) if tag not in ("data", "rank"))
+    return frozenset(tag for tag in put_together(tags, how) if tag not in OF_ONE_RANK)
+
+
+OF_ONE_RANK = LOCAL | {"data", "rank"}
+"""What touched a value that each rank has for itself."""
 
 
 def _brought(call: Call) -> tuple[Ref, ...]:
@@ -127,7 +132,7 @@ def make_uniform(value: Abstract, how: str = "gather") -> None:
     elif isinstance(value, Items):
         value.extra = uniform(value.extra, how)
         for i, item in enumerate(value.items):
-            if isinstance(item, (Choice, Table)):  # of which the ranks held different ones, or some of it
+            if isinstance(item, (Choice, Table, Truth)):  # of which the ranks held different ones, or some of it
                 value.items[i] = Opaque(f"what came instead of {text(item)}")
             make_uniform(item, how)
 
