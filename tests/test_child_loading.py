@@ -324,6 +324,38 @@ def test_so_it_does_when_it_is_shorter_than_the_steps(tmp_path, length):
     assert (first.epochs[0][1], second.epochs[0][1]) == (3, 2)
 
 
+LEFT_EARLY = {
+    "a break": "for n, batch in enumerate(loader):\n    other()\n    step(batch)\n    if n == 5:\n        break\n",
+    "in a generator": """
+def batches():
+    for batch in loader:
+        yield batch
+for n, batch in enumerate(batches()):
+    if n == 5:
+        break
+    other()
+    step(batch)
+""",
+    "a counted part": "for _, batch in zip(range(5), loader):\n    other()\n    step(batch)\n",
+}
+
+
+@pytest.mark.parametrize("text", LEFT_EARLY.values(), ids=LEFT_EARLY)
+def test_a_loop_that_is_left_early_ends_alike_on_ranks_with_other_lengths(tmp_path, text):
+    first, second = Reading(tmp_path, rank=0), Reading(tmp_path, rank=1)
+    second.path = first.path
+    loaders = first.loader(Numbers(20), batch_size=2), second.loader(Numbers(12), batch_size=2)
+    begun = []
+
+    def run_second():
+        if not begun:
+            begun.append(True)
+            beside(second.run, text, loader=loaders[1], other=lambda: None)
+
+    first.run(text, loader=loaders[0], other=run_second)
+    assert first.epochs == second.epochs == [(1, 3, True)]
+
+
 def test_next_in_a_counted_loop_is_never_refused(reading):
     text = """
 for epoch in range(90):

@@ -27,10 +27,10 @@ def main():
     torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl")
     try:
-        points = torch.randn(320, 8, generator=torch.Generator().manual_seed(0))
+        points = torch.randn(321, 8, generator=torch.Generator().manual_seed(0))
         part = Part(points, dist.get_rank(), dist.get_world_size())
         loader = DataLoader(part, batch_size=20)
-        most = 320 // dist.get_world_size() // 20
+        most = len(points) // dist.get_world_size() // 20
         model = DDP(nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 1)).cuda(), device_ids=[local_rank])
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         for epoch in range(3):

@@ -152,6 +152,10 @@ class Budget:
         if loop is not None:
             loop.cut = True
 
+    def may_leave_early(self) -> bool:
+        """Whether the loop that asks for a batch now may be left before its loader has come to its end."""
+        return self._rounds.may_leave_early(sys._getframe(1))
+
     def asked_by_next(self) -> bool:
         """Whether the batch that is asked for now may not be refused.
 

@@ -22,7 +22,7 @@ class Epoch:
 
     It ends once ``steps`` optimiser steps were taken (or, where nothing trains, after as many batches), with the last
     batch of the whole epoch as its last. A rank whose epoch is shorter than another's ends one step earlier, so that
-    it runs out of data first here too.
+    it runs out of data first here too: unless the loop may be left before, at the same step on every rank.
 
     ``next(iter(loader))`` is no epoch: one batch asked for by ``next`` begins none, unless a step is taken on it.
     """
@@ -124,7 +124,7 @@ class Epoch:
     def _target(self) -> int:
         """Return after how many steps, or batches without any, this epoch ends."""
         budget = self._observer.budget
-        if self.length is None or budget.model_alone:
+        if self.length is None or budget.model_alone or budget.may_leave_early():
             return budget.steps
         longest = max([self.length, *peers.lengths(self._observer, self._key)])
         return budget.steps if self.length == longest else max(0, min(self.length, budget.steps - 1))

@@ -3,6 +3,7 @@
 ``source_cut.py`` writes calls of these methods into the heads of the user's loops.
 """
 
+import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -16,16 +17,23 @@ class Stop(BaseException):
     """Leaves the user's script when its loops cannot be ended: ``except Exception`` does not catch it."""
 
 
+COUNTED = (zip, itertools.islice)
+"""Iterators that may end before one that they draw from."""
+CO_GENERATOR = 0x20
+"""The flag of a generator's code (``inspect.CO_GENERATOR``)."""
+
+
 class Loop:
-    """A loop that is running: ``cut`` once it is to end.
+    """A loop that is running: ``cut`` once it is to end; ``leaves`` when it may end before what it loops over.
 
     A ``for`` loop is forgotten when it ends; of a ``while`` loop that is not told, so it keeps its code and lines.
     """
 
-    __slots__ = ("code", "cut", "first", "last")
+    __slots__ = ("code", "cut", "first", "last", "leaves")
 
-    def __init__(self, code: CodeType | None = None, first: int = 0, last: int = 0) -> None:
+    def __init__(self, code: CodeType | None = None, first: int = 0, last: int = 0, *, leaves: bool = False) -> None:
         self.cut = False
+        self.leaves = leaves
         self.code = code
         self.first = first
         self.last = last
@@ -58,13 +66,16 @@ class Rounds:
         self._running: dict[int, list[Loop]] = {}
         self._whiles: dict[tuple[int, CodeType, int], Loop] = {}
 
-    def of(self, iterable: Iterable[Any]) -> Iterator[Any]:
-        """Return the iterator of a ``for`` loop or a comprehension: it ends once the loop is cut."""
-        iterator = through(iter, iterable)
-        return self._each(iterator, self._running.setdefault(id(sys._getframe(1)), []))
+    def of(self, iterable: Iterable[Any], leaves: bool = False) -> Iterator[Any]:
+        """Return the iterator of a ``for`` loop or a comprehension: it ends once the loop is cut.
 
-    def _each(self, iterator: Iterator[Any], siblings: list[Loop]) -> Iterator[Any]:
-        loop = Loop()
+        ``leaves`` when something in the loop can leave it.
+        """
+        iterator = through(iter, iterable)
+        loop = Loop(leaves=leaves or isinstance(iterable, COUNTED))
+        return self._each(iterator, loop, self._running.setdefault(id(sys._getframe(1)), []))
+
+    def _each(self, iterator: Iterator[Any], loop: Loop, siblings: list[Loop]) -> Iterator[Any]:
         siblings.append(loop)
         try:
             for item in iterator:
@@ -116,12 +127,23 @@ class Rounds:
         self.cut_short = True
         raise Stop("the run was cut short")
 
+    def may_leave_early(self, frame: FrameType | None) -> bool:
+        """Whether the loop that draws from an iterator may end before it: of a generator's, also the one around it."""
+        for loop, of in self._around(frame):
+            if loop.leaves or not of.f_code.co_flags & CO_GENERATOR:
+                return loop.leaves
+        return False
+
     def around(self, frame: FrameType | None, until: FrameType | None = None) -> Iterator[Loop]:
         """Yield the running loops around a frame, innermost first, in the frames inside ``until`` where it is given."""
+        for loop, _ in self._around(frame, until):
+            yield loop
+
+    def _around(self, frame: FrameType | None, until: FrameType | None = None) -> Iterator[tuple[Loop, FrameType]]:
         while frame is not None and frame is not until:
             for loop in reversed(self._running.get(id(frame), ())):
                 if loop.around(frame):
-                    yield loop
+                    yield loop, frame
             frame = frame.f_back
 
 

@@ -36,7 +36,7 @@ class LoopHeads(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
         if _calls(node.body):
-            node.iter = _call(ROUNDS, [node.iter], node.iter)
+            node.iter = _call(ROUNDS, [node.iter, ast.Constant(_can_be_left(node.body))], node.iter)
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
@@ -97,6 +97,19 @@ def _call(name: str, arguments: list[ast.expr], at: ast.AST) -> ast.Call:
 def _calls(nodes: list[Any]) -> bool:
     """Whether anything happens in nodes in which a training step could be taken: there, or by who gets a yield."""
     return any(isinstance(inner, (ast.Call, ast.Yield, ast.YieldFrom)) for node in nodes for inner in ast.walk(node))
+
+
+def _can_be_left(body: list[ast.stmt]) -> bool:
+    """Whether a loop may end before what it loops over: by a ``break`` of its own, or a ``return``."""
+    pending: list[tuple[ast.AST, bool]] = [(statement, True) for statement in body]
+    while pending:
+        node, own = pending.pop()
+        if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            own = own and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+            pending += [(inner, own) for inner in ast.iter_child_nodes(node)]
+    return False
 
 
 def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
