@@ -22,7 +22,7 @@ CHECKS = Path(__file__).resolve().parent.parent / "checks"
 
 JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
 PACKAGES = ("lightning", "accelerate", "transformers", "filelock", "yaml", "webdataset", "datasets.distributed")
-PACKAGES += ("efficientnet_pytorch", "segmentation_models_pytorch")
+PACKAGES += ("efficientnet_pytorch", "segmentation_models_pytorch", "torchmetrics")
 """Programs that import one of these show what the source layer knows of it; it need not be installed."""
 
 

@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import DatasetChanged, DeviceUsed, LoaderBuilt, WorkerTouchesCuda
+from ddpdoctor.events import DatasetChanged, DeviceUsed, LoaderBuilt, SamplerBuilt, WorkerTouchesCuda
 
 STAGED = """
 class Staged(Dataset):
@@ -113,6 +113,70 @@ def test_parts_that_ranks_cut_out_may_have_other_lengths(tmp_path, data, uneven)
 )
 def test_parts_that_are_known_to_be_even_are(tmp_path, text):
     assert only(read(tmp_path, WORLD + text).of(LoaderBuilt)).cut is None
+
+
+LENGTHS = """
+import argparse
+import torchvision
+from torch.utils.data import ConcatDataset, Subset, TensorDataset, random_split
+class Said(Dataset):
+    def __len__(self): return 640
+class Counted(Dataset):
+    def __init__(self, n): self.n = n
+    def __len__(self): return self.n
+class Held(Dataset):
+    def __init__(self, n):
+        super().__init__()
+        self.points = torch.randn(n, 8)
+    def __len__(self):
+        'How many.'
+        return len(self.points)
+class Asked(Dataset):
+    def __init__(self, files): self.files = files
+    def __len__(self): return len(self.files)
+points = torch.randn(1_000, 8)
+args = argparse.ArgumentParser().parse_args()
+"""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "lengths"),
+    [
+        ("TensorDataset(torch.randn(128, 4), torch.randint(0, 2, (128,)))", (128,)),
+        ("TensorDataset(points.float(), torch.zeros(1_000))", (1000,)),
+        ("TensorDataset(torch.randint(0, 9, (64, 3)))", (64,)),
+        ("TensorDataset(torch.rand(size=(12, 3)), points)", (12,)),
+        ("TensorDataset(torch.arange(2, 12))", (10,)),
+        ("TensorDataset(points[900:])", (100,)),
+        ("points[:-100]", (900,)),
+        ("range(96)", (96,)),
+        ("list(range(4, 96, 2))", (46,)),
+        ("[1, 2, 3]", (3,)),
+        ("Subset(points, range(500))", (500,)),
+        ("ConcatDataset([range(10), points])", (1010,)),
+        ("random_split(points, [800, 200])[1]", (200,)),
+        ("random_split(points, [0.7, 0.3])[1]", (300,)),
+        ("random_split(range(11), [0.5, 0.5])[0]", (6,)),
+        ("torchvision.datasets.CIFAR10('data', train=False)", (10_000,)),
+        ("torchvision.datasets.MNIST('data')", (60_000,)),
+        ("torchvision.datasets.ImageNet('data', split='val')", (50_000,)),
+        ("torchvision.datasets.FakeData(size=36)", (36,)),
+        ("Said()", (640,)),
+        ("Counted(5)", (5,)),
+        ("Held(30)", (30,)),
+        ("Held(30) if args.small else Held(3_000)", (30, 3_000)),
+        ("Asked(os.listdir('data'))", ()),
+        ("Held(args.n)", ()),
+        ("Held(30) if args.small else Asked(os.listdir('data'))", ()),
+        ("torchvision.datasets.CIFAR10('data', train=args.train)", ()),
+        ("torchvision.datasets.ImageFolder('data')", ()),
+        ("random_split(points, args.parts)[0]", ()),
+        ("points[: args.n]", ()),
+    ],
+)
+def test_how_many_samples_there_are_where_the_source_says_so(tmp_path, dataset, lengths):
+    program = read(tmp_path, f"{LENGTHS}\nsampler = DistributedSampler({dataset})")
+    assert only(program.of(SamplerBuilt)).lengths == lengths
 
 
 TOUCHING = """

@@ -7,11 +7,12 @@ from ddpdoctor.condition import compatible
 from ddpdoctor.events import Collective, EpochBegun, LoaderBuilt, SamplerBuilt
 from ddpdoctor.facts import is_distributed, samplers
 from ddpdoctor.facts.evaluation import evaluated, final, is_dealt_out_to
+from ddpdoctor.facts.launch import numbers_of_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.join import same_object
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Ref, alternatives, truth
+from ddpdoctor.value import Constant, Ref, alternatives, truth
 
 SUMS = frozenset({"all_reduce", "reduce", "reduce_scatter", "all_reduce_coalesced", "MPI allreduce"})
 """Collectives that add numbers up, so that no sample can be told from its copy any more."""
@@ -36,6 +37,8 @@ def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
         used = next((event for event in final(trace, loader) if loader in event.added), None)
         if padded is None or used is None or padded.place in seen or not compatible(padded.when, used.when):
             continue
+        if _divides(trace, padded):
+            continue
         added = next((event for event in trace.of(Collective) if _adds(trace, event, loader, built)), None)
         if added is None:
             continue
@@ -55,6 +58,14 @@ def _pads(sampler: SamplerBuilt | None) -> bool:
         return False
     drops = sampler.drop_last
     return drops is None or any(truth(value) is not True for _, value in alternatives(drops))
+
+
+def _divides(trace: Predicted, sampler: SamplerBuilt) -> bool:
+    """Whether the data is known to divide by the number of ranks: there is nothing to make even then."""
+    given = [value for _, value in alternatives(sampler.replicas)] if sampler.replicas is not None else []
+    counts = [one.value for one in given if isinstance(one, Constant) and isinstance(one.value, int) and one.value]
+    ranks = counts if given and len(counts) == len(given) else numbers_of_ranks(trace, sampler.process)
+    return bool(sampler.lengths) and all(length % rank == 0 for length in sampler.lengths for rank in ranks)
 
 
 def _adds(trace: Predicted, event: Collective, loader: Ref, built: LoaderBuilt) -> bool:

@@ -23,7 +23,10 @@ class DatasetBuilt(Event):
 
 
 class SamplerBuilt(Event):
-    """P O: a sampler is made."""
+    """P O: a sampler is made.
+
+    P: ``lengths`` are those that its data set can have, where the source says so.
+    """
 
     sampler: Ref
     dataset: Value = UNKNOWN_VALUE
@@ -32,6 +35,7 @@ class SamplerBuilt(Event):
     shuffle: Value | None = None
     seed: Value | None = None
     drop_last: Value | None = None
+    lengths: tuple[int, ...] = ()
 
 
 class LoaderBuilt(Event):

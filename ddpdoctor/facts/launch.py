@@ -32,3 +32,17 @@ def started_here(trace: Predicted, process: str) -> int | None:
         if event.child == process and isinstance(event.count, Constant) and isinstance(event.count.value, int):
             return event.count.value
     return None
+
+
+def numbers_of_ranks(trace: Predicted, process: str) -> tuple[int, ...]:
+    """Return with how many ranks a process of a program's runs: as it says itself, or else those that are usual."""
+    sizes = [init.world_size for init in trace.of(GroupInit) if init.process == process]
+    said = [size.value for size in sizes if isinstance(size, Constant) and str(size.value).isdigit()]
+    if said and len(said) == len(sizes):
+        return tuple(int(str(size)) for size in said)
+    started = started_here(trace, process) if not said else None
+    return USUAL if started is None else (started,)
+
+
+USUAL = (2, 4, 8)
+"""The GPUs of a machine."""

@@ -26,6 +26,7 @@ from ddpdoctor.reader.cuts import marks_of_item
 from ddpdoctor.reader.environment import read_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
+from ddpdoctor.reader.lengths import part_of
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
@@ -48,6 +49,7 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
             item.tags |= marks
         elif marks and item is not holder and isinstance(item, Items):
             item.extra |= marks
+        part_of(walk, holder, key, item)
     return item
 
 

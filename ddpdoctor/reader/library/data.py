@@ -7,6 +7,7 @@ from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cuts import uneven_cut
+from ddpdoctor.reader.lengths import lengths, note, split_into
 from ddpdoctor.reader.library.datasets import (
     copy_to_workers,
     goes_its_own_way,
@@ -172,6 +173,7 @@ def _sampler(walk: Walk, call: Call) -> Abstract:
         shuffle=lower_optional(call.argument("shuffle", 3)),
         seed=lower_optional(call.argument("seed", 4)),
         drop_last=lower_optional(call.argument("drop_last", 5)),
+        lengths=lengths(walk, call.argument("dataset", 0)),
     )
     return made
 
@@ -213,9 +215,12 @@ def _dataset(walk: Walk, call: Call) -> Abstract:
 
 def _random_split(walk: Walk, call: Call) -> Abstract:
     """Each part is a dataset of its own; which part a rank takes may depend on the rank."""
-    lengths = call.argument("lengths", 1)
-    count = len(lengths.items) if isinstance(lengths, Items) and not lengths.open else 0
-    parts: list[Abstract] = [walk.make(call) for _ in range(min(count, 6))]
+    lengths_given = call.argument("lengths", 1)
+    known_ones = lengths_given.items if isinstance(lengths_given, Items) and not lengths_given.open else []
+    sizes = split_into(walk, call.argument("dataset", 0), known_ones)
+    parts = [walk.make(call) for _ in sizes[:6]]
+    for part, size in zip(parts, sizes, strict=False):
+        note(part, size)
     return Items(parts) if parts else Items([walk.make(call)], more=True)
 
 

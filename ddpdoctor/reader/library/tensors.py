@@ -3,6 +3,7 @@
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
+from ddpdoctor.reader.lengths import note, rows
 from ddpdoctor.reader.library.devices import is_cpu, use_device
 from ddpdoctor.reader.library.layouts import format_named
 from ddpdoctor.reader.walk import Walk
@@ -20,6 +21,7 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     if layout is not None:
         flow |= {("layout", layout)}
     tensor = Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
+    note(tensor, rows(walk, call))
     return on_cpu(tensor) if _made_on_cpu(walk, call, device) else tensor
 
 
