@@ -30,8 +30,8 @@ def judged(
     for consequence in (False, True):
         trace = observed.without(explained)
         for check_ in _observing(trace, configuration, consequence=consequence):
-            if check_.observe is None:
-                continue
+            if check_.observe is None or not (trace.ranks or consequence):
+                continue  # where no rank came to be, only failures and hangs have anything to show
             for fault in guarded(check_, check_.observe, trace, faults):
                 if not _known_already(check_, fault, known):
                     known.append(as_finding(check_, fault, MODEL if MODEL in check_.layers else PROBE))

@@ -78,6 +78,29 @@ finally:
 """
 
 
+NO_RANKS = """\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def train(rank, world_size):
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    model = DDP(nn.Linear(4, 4))
+    model(torch.randn(2, 4)).sum().backward()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    assert "MY_CLUSTER" in os.environ, "export MY_CLUSTER first"
+    mp.spawn(train, args=(2,), nprocs=2)
+"""
+
+
 @pytest.fixture
 def check(tmp_path: Path):
     """Check scripts that are given by their names and texts."""
@@ -139,6 +162,13 @@ def test_a_run_does_not_make_less_of_a_fault_and_a_helper_process_is_no_rank(che
     assert finding.severity is Severity.WARNING
     assert finding.verdict.state is State.CONFIRMED
     assert "8 samples a rank and step" in finding.fault.message
+
+
+def test_a_run_that_never_came_to_start_ranks_shows_nothing_of_models(check):
+    pytest.importorskip("torch")
+    report = check({"train.py": NO_RANKS}, probe=True)
+    assert report.faults == ()
+    assert "export MY_CLUSTER first" in report.targets[0].layers["probe"].reason
 
 
 def test_each_model_is_judged_by_its_own_gradients(check):

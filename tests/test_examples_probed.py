@@ -4,6 +4,7 @@ The quick tests run one of each check, its ``bad.py``; the slow ones all of them
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -24,10 +25,14 @@ JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.la
 PACKAGES = ("lightning", "accelerate", "transformers", "filelock", "yaml", "webdataset", "datasets.distributed")
 PACKAGES += ("efficientnet_pytorch", "segmentation_models_pytorch", "torchmetrics")
 """Programs that import one of these show what the source layer knows of it; it need not be installed."""
+NOT_RUN = re.compile(r"^# not run: .+$", re.M)
+"""What a program says that wants something from outside."""
 
 
 def can_run(path: Path) -> bool:
     text = path.read_bytes().decode("utf-8", "replace")
+    if NOT_RUN.search(text):
+        return False
     return path.suffix == ".py" and not any(f"import {name}" in text or f"from {name}" in text for name in PACKAGES)
 
 

@@ -1,4 +1,5 @@
 """Who starts it sets the address; it says so where that is missing."""
+# not run: MASTER_ADDR has to be exported
 
 import os
 

@@ -1,4 +1,5 @@
 """The environment comes from a file, which may hold the address."""
+# not run: it wants cluster.json
 
 import json
 import os

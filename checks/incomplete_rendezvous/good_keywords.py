@@ -1,4 +1,5 @@
 """Rank and size are among keywords that come from a configuration."""
+# not run: it wants group.json
 
 import json
 
