@@ -72,7 +72,7 @@ INDEX: tuple[Row, ...] = (
         summary="every rank downloads to the same place at once",
         severity="warning",
         layers=("source",),
-        triggers=("FileUsed",),
+        triggers=("FileUsed", "SampleCached"),
         preview=False,
     ),
     Row(

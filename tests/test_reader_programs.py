@@ -162,6 +162,25 @@ def test_a_file_that_does_not_parse_names_the_likely_cause(tmp_path, text, cause
     assert not program.complete
 
 
+@pytest.mark.parametrize(("default", "complete"), [("plain", True), ("broken", False)])
+def test_a_module_that_does_not_parse_is_missed_only_where_the_defaults_come_to_it(tmp_path, default, complete):
+    (tmp_path / "broken.py").write_text("class nn.Module:\n    pass\n")
+    program = read(
+        tmp_path,
+        f"""
+        import argparse
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--model", default="{default}")
+        args = parser.parse_args()
+        if args.model == "broken":
+            import broken
+            model = broken.build()
+        dist.init_process_group("nccl")
+        """,
+    )
+    assert program.complete is complete
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

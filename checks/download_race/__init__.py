@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ddpdoctor.atom import ALWAYS, Literal
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
-from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped
+from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped, SampleCached
 from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, owned, replicas
 from ddpdoctor.facts.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, callers
@@ -35,14 +35,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
     made = {event.path.text() for event in downloads if event.op == "download"}
     for event in downloads:
-        if not is_rank_process(trace, event) or left_to_some_ranks(trace, event) or not runs_distributed(event):
-            continue
-        if (
-            event.by in ATOMIC
-            or event.is_within("lock")
-            or not _usual(trace, event)
-            or not _comes_to_train(trace, event)
-        ):
+        if event.by in ATOMIC or event.is_within("lock") or not _is_for_every_rank(trace, event):
             continue
         if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
@@ -51,6 +44,35 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
         elif event.path.text() not in made:
             made.add(event.path.text())
             yield _made(event)
+    yield from _made_sample_by_sample(trace)
+
+
+def _made_sample_by_sample(trace: Predicted) -> Iterator[Fault]:
+    """Find files that what draws a sample makes in the loaders of all ranks."""
+    told: set[tuple[str, int]] = set()
+    for event in trace.of(SampleCached):
+        if event.place.spot() in told or "rank" in event.path.taint or not _is_for_every_rank(trace, event):
+            continue
+        told.add(event.place.spot())
+        yield Fault(
+            place=event.place,
+            message="every rank makes the files that it finds missing for its samples: where two ranks draw one sample "
+            "(padding, a draw with replacement) one reads what the other has half written",
+            severity=Severity.NOTE,
+            event=event,
+            fix=Fix(description="make them all before the training, or write a temporary file and rename it"),
+        )
+
+
+def _is_for_every_rank(trace: Predicted, event: FileUsed | SampleCached) -> bool:
+    """Whether all ranks of a run that trains come to it, with no option given that asks for it."""
+    return (
+        is_rank_process(trace, event)
+        and not left_to_some_ranks(trace, event)
+        and runs_distributed(event)
+        and _usual(trace, event)
+        and _comes_to_train(trace, event)
+    )
 
 
 def _downloaded(event: FileUsed) -> Fault:
@@ -75,7 +97,7 @@ def _made(event: FileUsed) -> Fault:
     )
 
 
-def _usual(trace: Predicted, event: FileUsed) -> bool:
+def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     """Whether no option that the user has to give decides on a download: then it is the user's configuration.
 
     Which data set or published model is taken is no such option: whoever takes that one downloads it. Nor is what
@@ -88,10 +110,14 @@ def _usual(trace: Predicted, event: FileUsed) -> bool:
     if holds_by_default(as_formula(asked)) is False or any(_is_about_the_place(one, event) for one in asked):
         return False
     options = [literal.atom for literal in literals(asked) if literal.atom.kind == "configuration"]
-    return all(atom.by_default is not None for atom in options)
+    return all(atom.by_default is not None or ROUND.search(atom.text) for atom in options)
 
 
-def _comes_to_train(trace: Predicted, event: FileUsed) -> bool:
+ROUND = re.compile(r"\bindex in line \d")
+"""What a test says of the round of a loop: whoever trains on comes to it, as often as an option says."""
+
+
+def _comes_to_train(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     """Whether who downloads can train in the same run: a command that only downloads is for one process."""
     wraps = replicas(trace)
     return not wraps or any(compatible(wrap.when, event.when) for wrap in wraps)
@@ -107,7 +133,7 @@ def _is_a_choice(literal: Literal) -> bool:
     return len(texts) == len(asked) and len({text.partition(" ")[0] for text in texts}) == 1
 
 
-def _is_about_the_place(literal: Literal, event: FileUsed) -> bool:
+def _is_about_the_place(literal: Literal, event: FileUsed | SampleCached) -> bool:
     """Whether it is asked if there is a place to download to at all, and no default says so."""
     return literal.atom.by_default is None and literal.atom.text == event.path.text()
 
@@ -133,7 +159,7 @@ def _made_before(trace: Predicted, downloads: list[FileUsed], event: FileUsed) -
     for other in downloads:
         if other.order >= event.order or other.by != event.by or _elsewhere(other, event):
             continue
-        by_parent = other.process == MAIN and other.process != event.process
+        by_parent = other.process == MAIN != event.process and compatible(other.when, event.when)
         if by_parent or (for_some_ranks_only(other) and _others_wait(trace, other, event)):
             return True
     return False
@@ -169,6 +195,6 @@ CHECK = Check(
     summary="every rank downloads to the same place at once",
     severity=Severity.WARNING,
     layers=("source",),
-    triggers=(FileUsed,),
+    triggers=(FileUsed, SampleCached),
     predict=every_rank_downloads,
 )

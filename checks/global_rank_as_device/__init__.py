@@ -8,7 +8,7 @@ from ddpdoctor.facts import in_group, is_distributed, owned, starts_its_ranks
 from ddpdoctor.facts.gpus import index_on, indices, named, sees_its_own_gpus
 from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Value, alternatives
+from ddpdoctor.value import Constant, Value, alternatives
 from ddpdoctor.world import WORLDS, Member
 
 SEVERAL_NODES = [world for world in WORLDS.values() if world[-1].node]
@@ -72,6 +72,7 @@ def _is_local(rank: Value | None, *, otherwise: bool) -> bool:
     numbers = [
         (member, index_on(value, member))
         for _, value in alternatives(rank)
+        if not isinstance(value, Constant)  # the one rank of a run that is not distributed
         for world in SEVERAL_NODES
         for member in world
     ]

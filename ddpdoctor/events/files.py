@@ -37,6 +37,16 @@ class FileUsed(Event):
     loaders: tuple[Ref, ...] = ()
 
 
+class SampleCached(Event):
+    """P: drawing a sample out of a loader's data set writes a file where it is missing, and reads it where it is not.
+
+    ``path`` is that file, which the sample names; the loader's workers do it, those of every rank.
+    """
+
+    loader: Ref
+    path: Value
+
+
 class ItemTaken(Event):
     """P: an item is taken by its name out of what was read from a file; ``read`` are the loads by their ``order``."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ddpdoctor.atom import ALWAYS, Atom, Condition, Formula, Literal
-from ddpdoctor.condition import assume, together
+from ddpdoctor.condition import as_formula, assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
@@ -24,6 +24,7 @@ from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.syntax import Syntax
 from ddpdoctor.reader.tables import Tables
 from ddpdoctor.reader.unfollowed import NO_MOVERS, may_set_up
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Ref
 from ddpdoctor.world import Expression
 
@@ -220,8 +221,12 @@ class Walk:
         return event
 
     def fail(self, fault: SourceFault) -> None:
-        """Record that a module does not parse: what it would have done is not known."""
-        self.complete = False
+        """Record that a module does not parse: what it would have done is not known, where a run comes to it at all.
+
+        A run with the options at their defaults does without a module that another choice imports.
+        """
+        if holds_by_default(as_formula(self.path)) is not False:
+            self.complete = False
         self.events.append(
             Unparsed(
                 place=fault.place,

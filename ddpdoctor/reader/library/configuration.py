@@ -144,8 +144,14 @@ def _of_the_start(path: str) -> Abstract:
     return Opaque(path, origin="configuration")
 
 
+def _typed_in(walk: Walk, call: Call) -> Abstract:
+    """``input("Download it? [y/n]")``: the user's to answer, and no default does."""
+    return Opaque(f"what is typed in at {walk.line(call.node)}", frozenset({"configuration"}), origin="configuration")
+
+
 FUNCTIONS = {
     PARSER: _parser,
+    "builtins.input": _typed_in,
     NAMESPACE: _namespace,
     "types.SimpleNamespace": _namespace,
     "builtins.vars": _vars,

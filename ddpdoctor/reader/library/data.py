@@ -17,6 +17,7 @@ from ddpdoctor.reader.library.datasets import (
     random_transform,
 )
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, LOADER, RANK_AWARE
+from ddpdoctor.reader.library.sample_caches import look_for_sample_caches
 from ddpdoctor.reader.library.workers import look_into_workers
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.objects import Made, Object
@@ -54,6 +55,7 @@ def _loader(walk: Walk, call: Call) -> Abstract:
     )
     if dataset is not None:
         look_into_workers(walk, call, made.ref, dataset)
+        look_for_sample_caches(walk, call.node, made.ref, dataset)
         if not is_none(call.kwargs.get("persistent_workers")):
             copy_to_workers(walk, dataset, made.ref)
     return made

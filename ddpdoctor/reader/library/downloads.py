@@ -28,7 +28,7 @@ def _download(walk: Walk, call: Call) -> Abstract | None:
 
 def _destination(call: Call) -> Abstract | None:
     """Return the file that a download is written to, where the call names it."""
-    names = {"torch.hub.download_url_to_file": "dst", "wget.download": "out"}
+    names = {"torch.hub.download_url_to_file": "dst", "wget.download": "out", "nltk.download": "download_dir"}
     name = "filename" if call.path.endswith("urlretrieve") else names.get(call.path, "output")
     return call.argument(name, 1)
 
@@ -108,6 +108,12 @@ FUNCTIONS = {
     "torchvision.datasets.utils.download_file_from_google_drive": _download,
     **dict.fromkeys(("urllib.request.urlretrieve", "six.moves.urllib.request.urlretrieve"), _download),
     "wget.download": _download,
+    "nltk.download": _download,
+    "nltk.downloader.download": _download,
+    "torchtext.utils.download_from_url": _download,
+    "torchtext.utils.download_extract_archive": _download,
+    "torch_geometric.data.download_url": _download,
+    "torch_geometric.data.download_google_url": _download,
     "gdown.download": _download,
     **dict.fromkeys(("os.system", "subprocess.run", "subprocess.call", "subprocess.check_call"), _command),
     **dict.fromkeys(("os.popen", "subprocess.check_output", "subprocess.getoutput", "subprocess.Popen"), _command),
