@@ -49,7 +49,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
 
 def _made_sample_by_sample(trace: Predicted) -> Iterator[Fault]:
     """Find files that what draws a sample makes in the loaders of all ranks."""
-    told: set[tuple[str, int]] = set()
+    told: set[tuple[str, int, int]] = set()
     for event in trace.of(SampleCached):
         if event.place.spot() in told or "rank" in event.path.taint or not _is_for_every_rank(trace, event):
             continue
