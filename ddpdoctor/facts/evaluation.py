@@ -15,7 +15,7 @@ from ddpdoctor.events import (
     Reported,
 )
 from ddpdoctor.facts import loaders, training_backwards
-from ddpdoctor.facts.ranks import runs_distributed
+from ddpdoctor.facts.ranks import can_hold_among_ranks, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, alternatives
 
@@ -73,8 +73,12 @@ def handed_over(trace: Predicted, loader: LoaderBuilt) -> LoaderHandedOver | Non
 
 
 def decided_by(event: Event) -> frozenset[object]:
-    """Return the loaders of whose batches a rank's own decide whether an event happens."""
-    return frozenset(loader for literal in literals(event.when) for loader in literal.atom.measured)
+    """Return the loaders of whose batches a rank's own decide whether an event happens, where there are several ranks.
+
+    A test that is there for a run without a group, where nothing is to be put together, decides nothing among ranks.
+    """
+    deciding = literals(event.when, within=can_hold_among_ranks)
+    return frozenset(loader for literal in deciding for loader in literal.atom.measured)
 
 
 def is_put_together(trace: Predicted, loader: Ref) -> bool:

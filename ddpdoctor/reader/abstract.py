@@ -81,10 +81,10 @@ class Opaque(Abstract):
 
     ``origin`` is that of :class:`ddpdoctor.value.Symbol`; ``expression`` says how each rank works the value out, and
     makes it a *rank number* where a rank is in it, which is more than being touched by one (``tags``); ``parts`` are
-    the pieces of a text that was put together.
+    the pieces of a text that was put together. ``viewed`` is the tensor whose memory a view of it shares.
     """
 
-    __slots__ = ("attributes", "default", "expression", "name", "origin", "parts", "tags")
+    __slots__ = ("attributes", "default", "expression", "name", "origin", "parts", "tags", "viewed")
 
     def __init__(
         self,
@@ -102,6 +102,7 @@ class Opaque(Abstract):
         self.default = default
         self.expression = expression
         self.parts = parts
+        self.viewed: Abstract | None = None
         self.attributes: Cells = {}
 
     def __repr__(self) -> str:

@@ -141,6 +141,8 @@ def make_whole(value: Abstract, how: str) -> None:
     """Note that a collective put a value together from those of all ranks, on one of them at least."""
     if isinstance(value, (Opaque, Made, Choice)):
         value.tags = put_together(value.tags, how)
+    if isinstance(value, Opaque) and value.viewed is not None:
+        make_whole(value.viewed, how)
     if isinstance(value, (Opaque, Made)):
         for name in [name for name in value.attributes if isinstance(name, tuple) and name[0] == "item"]:
             del value.attributes[name]

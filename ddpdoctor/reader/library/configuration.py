@@ -34,16 +34,22 @@ def _add_argument(walk: Walk, call: Call) -> Abstract | None:
         return None
     default = call.kwargs.get("default")
     action = known(call.kwargs.get("action"))
-    if default is None and action in ("store_true", "store_false"):
-        default = Known(action == "store_false")
+    if default is None and action in _SET_TO:
+        default = Known(not _SET_TO[action])
     places = (flag.written for flag in call.args if isinstance(flag, Known))
     written = next((place for place in places if place is not None), None)
     walk.emit(OptionDefined, call.node, flags=flags, default=lower_optional(default), written=written)
     if isinstance(parser, Made):
         name = known(call.kwargs.get("dest")) or _destination(flags)
         given = option(str(name), default) if _names_a_place(walk, str(name), default) else plain(str(name), default)
+        if action in _SET_TO and known(default) is _SET_TO[action] and name not in parser.attributes:
+            given = Known(known(default))  # ``store_true`` with ``default=True``: no command line gives anything else
         write(parser.attributes, str(name), frozenset(), given)
     return walk.make(call, NO_TAGS)
+
+
+_SET_TO: dict[object, bool] = {"store_true": True, "store_false": False}
+"""What a flag makes of an option where it is given."""
 
 
 def _names_a_place(walk: Walk, name: str, default: Abstract | None) -> bool:
@@ -91,6 +97,10 @@ def _varying(expression: Expression | None) -> Expression | None:
 def _set_defaults(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, Made) or call.receiver.path != PARSER:
         return None
+    if call.open:  # ``set_defaults(**config)``: what no flag changes, the file may
+        for name, cell in call.receiver.attributes.items():
+            if isinstance(cell[0][1], Known):
+                write(call.receiver.attributes, name, frozenset(), option(str(name), cell[0][1]))
     for name, value in call.kwargs.items():
         write(call.receiver.attributes, name, frozenset(), option(name, value))
     return NONE

@@ -1,10 +1,11 @@
 """Builtins that ask what a value is or has: getattr, hasattr, isinstance, callable."""
 
+from ddpdoctor.atom import Condition
 from ddpdoctor.condition import all_of, any_of, as_formula
-from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
-from ddpdoctor.reader.formulas import boolean, by_default
+from ddpdoctor.reader.formulas import boolean, by_default, is_about
 from ddpdoctor.reader.library.shapes import can_have, is_instance
 from ddpdoctor.reader.objects import Bound, Class, Function, Partial
 from ddpdoctor.reader.texts import text
@@ -73,15 +74,32 @@ def _isinstance(walk: Walk, call: Call) -> Abstract | None:
     if len(call.args) != 2:
         return None
     classes = call.args[1].items if isinstance(call.args[1], Items) else [call.args[1]]
+    answers = [(when, option, _is_one_of(option, classes)) for when, option in options(call.args[0])]
+    alike = _answer_of_the_others(answers)
     parts = []
-    for when, option in options(call.args[0]):
-        answers = [is_instance(option, cls) for cls in classes]
-        if True in answers:
-            parts.append(as_formula(when))
-        elif None in answers:
+    for when, option, answer in answers:
+        if answer is None and alike is None:
             names = ", ".join(text(cls) for cls in classes)
             parts.append(all_of([as_formula(when), walk.literal(f"{text(option)} is a {names}")]))
+        elif alike if answer is None else answer:
+            parts.append(as_formula(when))
     return boolean(any_of(parts))
+
+
+def _is_one_of(value: Abstract, classes: list[Abstract]) -> bool | None:
+    """Whether a value is of one of some classes, where that can be told."""
+    answers = {is_instance(value, cls) for cls in classes}
+    return True if True in answers else None if None in answers else False
+
+
+def _answer_of_the_others(answers: list[tuple[Condition, Abstract, bool | None]]) -> bool | None:
+    """Return what the known ones of the values that ranks chose tell of the unknown ones.
+
+    ``name = make_folder() if rank == 0 else ""``: a variable has values of one type on all ranks, or ``None``.
+    """
+    known_ones = {answer for _, option, answer in answers if answer is not None and not is_none(option)}
+    by_rank = any(is_about(as_formula(when), "rank") for when, _, _ in answers)
+    return known_ones.pop() if by_rank and len(known_ones) == 1 else None
 
 
 def _callable(walk: Walk, call: Call) -> Abstract | None:

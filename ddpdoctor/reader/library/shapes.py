@@ -12,6 +12,9 @@ _BUILTIN_TYPES = {
     "builtins.str": (str,),
     "builtins.float": (float,),
     "builtins.bool": (bool,),
+    "numbers.Number": (int, float, complex),
+    "numbers.Real": (int, float),
+    "numbers.Integral": (int,),
 }
 
 

@@ -1,11 +1,13 @@
 """Tensors that are made: on which device, in which layout, and what flows into them."""
 
-from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, is_none
+from ddpdoctor.reader.abstract import Abstract, Attribute, Items, Known, Opaque, is_none
+from ddpdoctor.reader.attributes import origin_of
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.lengths import note, rows
 from ddpdoctor.reader.library.devices import is_cpu, use_device
 from ddpdoctor.reader.library.layouts import format_named
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
 
@@ -50,6 +52,25 @@ def _only_by(call: Call, device: Abstract) -> bool:
     return not any("rank" in value.tags for value in others)
 
 
+def _viewed(walk: Walk, call: Call) -> Abstract | None:
+    """``totals.view(-1)``: the same memory, so that a collective that writes to it writes to ``totals``.
+
+    ``reshape`` and ``contiguous`` copy what lies in memory in another order: no total is made so.
+    """
+    receiver = call.receiver
+    if not isinstance(receiver, (Opaque, Attribute)):
+        return None
+    tags = receiver.tags | frozenset(tag for tag in call.flow() if isinstance(tag, str))
+    layout = format_named(call.kwargs.get("memory_format"))
+    if layout is not None:
+        tags = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "layout")) | {
+            ("layout", layout)
+        }
+    view = Opaque(f"{text(receiver)[:80]}.{call.path.rpartition('.')[2]}()", tags, origin=origin_of(receiver))
+    view.viewed = receiver
+    return view
+
+
 FUNCTIONS = {
     **{
         f"torch.{name}": _factory
@@ -78,3 +99,5 @@ FUNCTIONS = {
         )
     },
 }
+VIEWS = ("view", "view_as", "reshape", "contiguous", "unflatten", "detach", "squeeze", "unsqueeze", "flatten", "ravel")
+METHODS = dict.fromkeys(VIEWS, _viewed)

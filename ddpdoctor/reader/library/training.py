@@ -6,7 +6,7 @@ from ddpdoctor.events import Backward, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.given import models_given_to
-from ddpdoctor.reader.library.layouts import format_named, parameter_of
+from ddpdoctor.reader.library.layouts import parameter_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
 from ddpdoctor.reader.lowering import lower
@@ -146,19 +146,6 @@ def _register_hook(walk: Walk, call: Call) -> Abstract | None:
     return NONE
 
 
-def _viewed(walk: Walk, call: Call) -> Abstract | None:
-    receiver = call.receiver
-    if not isinstance(receiver, (Opaque, Attribute)):
-        return None
-    tags = receiver.tags | frozenset(tag for tag in call.flow() if isinstance(tag, str))
-    layout = format_named(call.kwargs.get("memory_format"))
-    if layout is not None:
-        tags = frozenset(tag for tag in tags if not (isinstance(tag, tuple) and tag[0] == "layout")) | {
-            ("layout", layout)
-        }
-    return Opaque(f"{text(receiver)[:80]}.{call.path.rpartition('.')[2]}()", tags)
-
-
 def _scheduler(walk: Walk, call: Call) -> Abstract:
     return walk.make(call, NO_TAGS)
 
@@ -181,5 +168,4 @@ METHODS = {
     "item": _item,
     "tolist": _item,
     "register_post_accumulate_grad_hook": _register_hook,
-    **dict.fromkeys(["view", "view_as", "reshape", "contiguous", "unflatten"], _viewed),
 }
