@@ -373,3 +373,11 @@ def test_a_class_whose_name_is_one_of_several(tmp_path):
         """,
     )
     assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["torch.nn.BatchNorm2d"]
+
+
+def test_of_more_values_than_are_kept_apart_the_rest_is_unknown_and_not_forgotten(tmp_path):
+    arms = "".join(f"if name == '{i}':\n    sampler = DistributedSampler([{i}])\n" for i in range(12))
+    program = read(tmp_path, f"name = unknown()\nsampler = None\n{arms}sampler.set_epoch(3)\n")
+    targets = [value for event in program.of(EpochSet) for _, value in alternatives(event.target)]
+    assert [value for value in targets if not isinstance(value, Ref)]
+    assert len({value for value in targets if isinstance(value, Ref)}) < 12

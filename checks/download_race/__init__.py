@@ -7,7 +7,7 @@ from ddpdoctor.atom import ALWAYS, Literal
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
 from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped, SampleCached
-from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, owned, replicas
+from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, may_be_missing, owned, replicas
 from ddpdoctor.facts.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Severity, callers
 from ddpdoctor.trace import Predicted
@@ -105,6 +105,7 @@ def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     """
     wraps = replicas(trace)
     needed = frozenset.intersection(*(wrap.when for wrap in wraps)) if wraps else ALWAYS
+    needed |= {one for one in event.when if may_be_missing(one, event.path) and one.atom.definition is not None}
     chosen = {_option_of(literal) for literal in event.when if literal.holds and _is_a_choice(literal)}
     asked = frozenset(one for one in event.when - needed if not _is_a_choice(one) and _option_of(one) not in chosen)
     if holds_by_default(as_formula(asked)) is False or any(_is_about_the_place(one, event) for one in asked):

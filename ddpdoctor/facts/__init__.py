@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.atom import Condition
+from ddpdoctor.atom import Condition, Literal
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import (
     DATA_PARALLEL,
@@ -157,13 +157,28 @@ def in_group(trace: Predicted, event: Event) -> Iterator[GroupInit]:
 
 def is_cache(trace: Predicted, event: FileUsed) -> bool:
     """Whether a file is written because it is not there yet, and read back: whoever comes first makes it."""
+    if event.op not in ("save", "write"):
+        return False
     name = event.path.text()
-    missing = any(literal.atom.text == f"{name} exists" and not literal.holds for literal in event.when)
-    return (
-        event.op in ("save", "write")
-        and missing
-        and any(one.op == "load" and one.path.text() == name for one in trace.of(FileUsed))
+    read = [one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == name]
+    return bool(read) and (
+        any(may_be_missing(literal, event.path) for literal in event.when)
+        or any(_is_tried_before(one, event) for one in read)
     )
+
+
+def _is_tried_before(load: FileUsed, event: FileUsed) -> bool:
+    """Whether a file is written where reading it has failed."""
+    failed = {block.place for block in event.within if block.kind == "except" and not event.states}
+    return any(block.kind == "try" and block.place in failed for block in load.within)
+
+
+def may_be_missing(literal: Literal, path: Value) -> bool:
+    """Whether a test is met where a file is not there: by that alone, or as one way among others (``--rebuild``)."""
+    if literal.atom.definition is None:
+        return not literal.holds and literal.atom.text == f"{path.text()} exists"
+    ways = literal.atom.definition if literal.holds else ()
+    return any(len(way) == 1 and may_be_missing(one, path) for way in ways for one in way)
 
 
 def backends(init: GroupInit) -> Iterator[tuple[Condition, str | None]]:

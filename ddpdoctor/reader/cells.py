@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
-from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Attribute, Cells, Choice, Known, Opaque
 from ddpdoctor.reader.texts import text
 
 MAX_WRITES = 8
@@ -23,7 +23,7 @@ def write(cells: Cells, name: Hashable, when: Condition, value: Abstract) -> Non
         return
     kept = [entry for entry in cell if not when <= entry[0]]
     kept.append((when, value))
-    cells[name] = kept[-MAX_WRITES:]
+    cells[name] = kept if len(kept) <= MAX_WRITES else [_rest(kept[:-MAX_WRITES]), *kept[-MAX_WRITES:]]
 
 
 def read(cell: list[tuple[Condition, Abstract]], when: Condition) -> Abstract:
@@ -75,8 +75,17 @@ def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
         joined.append((condition, value))
     if len(joined) == 1:
         return joined[0][1]
-    kept = tuple((compact(condition), value) for condition, value in joined[:MAX_OPTIONS])
+    if len(joined) > MAX_OPTIONS + 1:  # one is as well kept
+        joined[MAX_OPTIONS:] = [_rest(joined[MAX_OPTIONS:])]
+    kept = tuple((compact(condition), value) for condition, value in joined)
     return Choice(kept) if kept else Opaque("nothing")
+
+
+def _rest(left_out: list[tuple[Condition, Abstract]]) -> tuple[Condition, Abstract]:
+    """Return one unknown value in the place of those that are too many to be kept apart: it may be any of them."""
+    condition = frozenset.intersection(*(when for when, _ in left_out))
+    tags = NO_TAGS.union(*(value.tags for _, value in left_out))
+    return condition, Opaque(f"one of {len(left_out)} more values", tags)
 
 
 def _identity(value: Abstract) -> Hashable:

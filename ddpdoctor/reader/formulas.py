@@ -65,6 +65,8 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
         return True
     if isinstance(value, Made) and value.path in ALWAYS_TRUE:
         return True
+    if isinstance(value, Opaque) and any(isinstance(part, Known) and part.value for part in value.parts):
+        return True  # a text that was put together, and a part of it is not empty
     default = by_default(value)
     usual = bool(default.value) if isinstance(default, Known) else None
     known_number = number(value)
