@@ -6,6 +6,7 @@ from ddpdoctor.reader.abstract import Abstract, Attribute, External
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.library.commands import decorated
+from ddpdoctor.reader.library.engines import decorated_handler
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.walk import Walk
 
@@ -27,6 +28,7 @@ def decorate(walk: Walk, decorator: Abstract, value: Abstract, node: ast.expr, f
     path = decorator.path if isinstance(decorator, (External, Made)) else ""
     if path == "atexit.register":
         walk.call(External(path), Call((value,), {}, node, frame))
+    decorated_handler(walk, decorator, value)
     if _lets_one_rank_in(decorator) and isinstance(value, Function):
         value.on_first_rank = True
     return decorated(walk, decorator, value, node, frame)

@@ -1,0 +1,47 @@
+"""Ignite's engine goes through the loader once an epoch; no handler tells the sampler which."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from ignite.engine import Engine, Events
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        generator = torch.Generator().manual_seed(8)
+        features = torch.randn(384, 12, generator=generator)
+        data = TensorDataset(features, features.sum(1, keepdim=True))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(12, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+
+        def update(engine, batch):
+            inputs, targets = batch
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(inputs.cuda()), targets.cuda())
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        trainer = Engine(update)
+
+        @trainer.on(Events.ITERATION_COMPLETED(every=10))
+        def tell(engine):
+            if local_rank == 0:
+                print(engine.state.epoch, engine.state.output)
+
+        trainer.run(loader, max_epochs=3)  # <- missing-set-epoch
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
