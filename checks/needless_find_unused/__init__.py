@@ -17,7 +17,7 @@ def nothing_shows_an_unused_parameter(trace: Predicted) -> Iterator[Fault]:
     for wrap in replicas(trace):
         if option(wrap, "find_unused_parameters") is not True or option(wrap, "static_graph") is not False:
             continue
-        if wrap.idle or _varies(trace, wrap) or _freezes(trace, wrap):
+        if wrap.idle or wrap.unshown or _varies(trace, wrap) or _freezes(trace, wrap):
             continue
         shown = any(event.model == wrap.wrapper for event in trace.of(LayersUsed)) and len(wrap.parts) > 1
         yield Fault(

@@ -47,7 +47,8 @@ class ModelWrapped(Event):
 
     ``norms`` are its unconverted BatchNorm layers. P: ``options`` are the keyword arguments; ``buffers`` is whether it
     has any, ``synced`` the place of a SyncBatchNorm layer in it, ``idle`` are the parts with parameters that no code of
-    the program ever takes in hand, ``parts`` the modules in it, ``inside`` those that it is part of, and ``on_cpu`` is
+    the program ever takes in hand, ``unshown`` is whether its forward may leave others out, by calling parts that are
+    not known or dropping an output of one, ``parts`` the modules in it, ``inside`` those that it is part of, and ``on_cpu`` is
     whether all of it was certainly made there. O: the plain options, and ``parameters`` is the
     number of parameter tensors.
     """
@@ -61,6 +62,7 @@ class ModelWrapped(Event):
     buffers: bool | None = None
     synced: Place | None = None
     idle: tuple[Part, ...] = ()
+    unshown: bool = False
     parts: tuple[Ref, ...] = ()
     inside: tuple[Ref, ...] = ()
     on_cpu: bool = False

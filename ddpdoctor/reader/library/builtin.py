@@ -186,7 +186,7 @@ def _import_module(walk: Walk, call: Call) -> Abstract | None:
     """
     given = call.args[0] if call.args else NONE
     name = known(by_default(given))
-    if not isinstance(name, str):
+    if not isinstance(name, str) or name.endswith("."):  # the option that names the module is empty by default
         _import_all(walk, given)
         return None
     package = known(call.argument("package", 1))

@@ -13,6 +13,7 @@ from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
 from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.norms import mark_converted, unconverted_norms
 from ddpdoctor.reader.library.parts import around, has_buffers, made_on_the_cpu, parts_of, sync_batch_norm_in
+from ddpdoctor.reader.library.unshown import may_leave_parts_out
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import loads_in
@@ -70,6 +71,7 @@ def _seen_in(walk: Walk, model: Abstract) -> dict[str, Any]:
         "buffers": has_buffers(model),
         "synced": None if synced is None else synced.ref.place,
         "idle": tuple(idle_parts(walk, model)),
+        "unshown": may_leave_parts_out(walk, model),
         "parts": tuple(part.ref for part in parts_of(model)),
         "inside": around(model),
         "on_cpu": made_on_the_cpu(walk, model),
