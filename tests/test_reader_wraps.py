@@ -25,3 +25,42 @@ def test_the_function_runs_the_modules_own_forward(tmp_path):
         tmp_path, "m = nn.Linear(2, 2)\nnn.parallel.data_parallel(m, (torch.zeros(1, 2),))\nm(torch.ones(1, 2))"
     )
     assert [event.via for event in program.of(Forward)] == ["model", "model"]
+
+
+@pytest.mark.parametrize(
+    ("forward", "unshown"),
+    [
+        ("return self.head(self.encoder(x))", False),
+        ("return self.head(self.named(x))", True),
+        ("return self.head(self.named.forward(x))", True),
+        ("y, _ = self.decoder(x)\n        return y", True),
+        ("y, rating = self.decoder(x)\n        return y", True),
+        ("y, rating = self.decoder(x)\n        return y * rating", False),
+        ("y, _ = self.encoder(x)\n        return y", False),
+    ],
+)
+def test_parts_that_a_forward_may_leave_out(tmp_path, forward, unshown):
+    program = read(
+        tmp_path,
+        f"""
+        import argparse, importlib
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--network", default="")
+        args = parser.parse_args()
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+            def forward(self, x):
+                return self.a(x), self.b(x)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.named = importlib.import_module("networks." + args.network).Network()
+                self.encoder, self.decoder, self.head = nn.LSTM(4, 4), Decoder(), nn.Linear(4, 4)
+            def forward(self, x):
+                {forward.replace(chr(10), chr(10) + "        ")}
+        DDP(Net())
+        """,
+    )
+    assert only(program.of(ModelWrapped)).unshown is unshown

@@ -48,9 +48,9 @@ class ModelWrapped(Event):
     ``norms`` are its unconverted BatchNorm layers. P: ``options`` are the keyword arguments; ``buffers`` is whether it
     has any, ``synced`` the place of a SyncBatchNorm layer in it, ``idle`` are the parts with parameters that no code of
     the program ever takes in hand, ``unshown`` is whether its forward may leave others out, by calling parts that are
-    not known or dropping an output of one, ``parts`` the modules in it, ``inside`` those that it is part of, and ``on_cpu`` is
-    whether all of it was certainly made there. O: the plain options, and ``parameters`` is the
-    number of parameter tensors.
+    not known or dropping an output of one, ``parts`` the modules in it, ``inside`` those that it is part of, and
+    ``on_cpu`` is whether all of it was certainly made there. O: the plain options, and ``parameters`` is the number of
+    parameter tensors.
     """
 
     wrapper: Ref
