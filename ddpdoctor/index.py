@@ -208,7 +208,7 @@ INDEX: tuple[Row, ...] = (
         summary="a DistributedSampler pads the evaluation data, and the copies count in the metric",
         severity="note",
         layers=("source", "probe"),
-        triggers=("SamplerBuilt",),
+        triggers=("LoaderHandedOver", "SamplerBuilt"),
         preview=False,
     ),
     Row(

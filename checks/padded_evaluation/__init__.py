@@ -4,18 +4,20 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Collective, EpochBegun, LoaderBuilt, SamplerBuilt
+from ddpdoctor.events import Collective, EpochBegun, LoaderBuilt, LoaderHandedOver, SamplerBuilt
 from ddpdoctor.facts import is_distributed, samplers
-from ddpdoctor.facts.evaluation import evaluated, final, is_dealt_out_to
+from ddpdoctor.facts.evaluation import evaluated, final, handed_over, is_dealt_out_to
 from ddpdoctor.facts.launch import numbers_of_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.join import same_object
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Constant, Ref, alternatives, truth
+from ddpdoctor.value import Constant, Ref, Value, alternatives, truth
 
 SUMS = frozenset({"all_reduce", "reduce", "reduce_scatter", "all_reduce_coalesced", "MPI allreduce"})
 """Collectives that add numbers up, so that no sample can be told from its copy any more."""
+GATHERED = frozenset({"gather", "reduce"})
+"""Accelerate's own: it pads without a sampler that the program names."""
 PADDING = frozenset(
     {
         "torch.utils.data.DistributedSampler",
@@ -29,6 +31,7 @@ SHOWN = 8
 
 def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
     """Find the samplers that pad evaluation data whose sums are then added up over the ranks."""
+    yield from gathered_with_copies(trace)
     if not is_distributed(trace):
         return
     known, seen = samplers(trace), set[Place]()
@@ -53,11 +56,36 @@ def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
         )
 
 
+def gathered_with_copies(trace: Predicted) -> Iterator[Fault]:
+    """Find what Accelerate gathers with the samples that it filled the last batches up with, and that are counted."""
+    collected = [event for event in trace.of(Collective) if event.op in GATHERED and event.loaders]
+    for loader, built in evaluated(trace).items() if collected else ():
+        given = handed_over(trace, built)
+        used = any(loader in event.added for event in final(trace, loader))
+        if given is None or not given.pads or not used or not _keeps_the_rest(built.drop_last):
+            continue
+        for event in collected:
+            if loader in event.loaders and is_dealt_out_to(trace, event, built):
+                yield Fault(
+                    place=event.place,
+                    message=f"{event.op}() keeps the samples that Accelerate has filled the last batches up with: "
+                    "the copies count in the result",
+                    places=(Label(place=given.place, text="dealt out to the ranks here"),),
+                    about=loader,
+                    event=event,
+                    fix=Fix(description="gather with accelerator.gather_for_metrics(), which leaves the copies out"),
+                )
+                break
+
+
+def _keeps_the_rest(drop_last: Value | None) -> bool:
+    return drop_last is None or any(truth(value) is not True for _, value in alternatives(drop_last))
+
+
 def _pads(sampler: SamplerBuilt | None) -> bool:
     if sampler is None or sampler.sampler.type not in PADDING:
         return False
-    drops = sampler.drop_last
-    return drops is None or any(truth(value) is not True for _, value in alternatives(drops))
+    return _keeps_the_rest(sampler.drop_last)
 
 
 def _divides(trace: Predicted, sampler: SamplerBuilt) -> bool:
@@ -94,7 +122,7 @@ CHECK = Check(
     summary="a DistributedSampler pads the evaluation data, and the copies count in the metric",
     severity=Severity.NOTE,
     layers=("source", "probe"),
-    triggers=(SamplerBuilt,),
+    triggers=(SamplerBuilt, LoaderHandedOver),
     predict=copies_are_counted,
     judge=a_sample_came_twice,
 )

@@ -58,6 +58,7 @@ class LoaderBuilt(Event):
     batch_size: Value | None = None
     workers: Value | None = None
     persistent_workers: Value | None = None
+    drop_last: Value | None = None
     distributed_samplers: tuple[Ref, ...] = ()
     sharded_by: str | None = None
     augmented_by: Ref | None = None
@@ -68,10 +69,14 @@ class LoaderBuilt(Event):
 
 
 class LoaderHandedOver(Event):
-    """P: a loader is given to a framework, which deals its batches out to the ranks."""
+    """P: a loader is given to a framework, which deals its batches out to the ranks.
+
+    ``pads``: where they do not come out even, it surely fills them up with samples from the front.
+    """
 
     loader: Ref
     framework: str
+    pads: bool = False
 
 
 class DatasetChanged(Event):

@@ -37,6 +37,11 @@ def measures(tags: Tags) -> Tags:
     return frozenset(tag for tag in own if tag[1] not in pooled)
 
 
+def of_numbers(tags: Tags) -> Tags:
+    """Return the marks of what ranks have computed from batches, whether it was put together or not."""
+    return frozenset(tag for tag in tags if isinstance(tag, tuple) and tag[0] in ("measure", "pooled"))
+
+
 def pooled_in(tags: Tags, how: str | None = None) -> Tags:
     """Return the loaders from whose batches something was computed and then put together from all ranks."""
     marks = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled"]
@@ -44,9 +49,18 @@ def pooled_in(tags: Tags, how: str | None = None) -> Tags:
 
 
 def put_together(tags: Tags, how: str = "unknown") -> Tags:
-    """Return the tags of what was put together from all ranks, or may have been: ``how`` is ``sum`` or ``gather``."""
+    """Return the tags of what was put together from all ranks, or may have been.
+
+    ``how`` is ``sum``, ``gather``, or ``padded`` for what was gathered with samples that the ranks have twice.
+    """
     own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
     return (tags - frozenset(own)) | {("pooled", tag[1], how) for tag in own} if own else tags
+
+
+def cut(tags: Tags) -> Tags:
+    """Return the tags of a part of a value, or of one kept by its name: what ranks have twice may be left out."""
+    padded = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled" and tag[2] == "padded"]
+    return tags | {("pooled", tag[1], "cut") for tag in padded} if padded else tags
 
 
 class Abstract:

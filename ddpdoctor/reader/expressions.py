@@ -14,7 +14,7 @@ from ddpdoctor.reader.abstract import (
     Table,
     Tags,
     Truth,
-    measures,
+    of_numbers,
 )
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
@@ -129,13 +129,13 @@ def _compare(walk: Walk, node: ast.Compare, frame: Frame) -> Abstract:
     for operator, comparator in zip(node.ops, node.comparators, strict=True):
         right = walk.evaluate(comparator, frame)
         parts.append(compare(walk, left, operator, right, node))
-        own |= measures(left.tags | right.tags)
+        own |= of_numbers(left.tags | right.tags)
         left = right
     return _of_measures(boolean(all_of(parts)), own)
 
 
 def _of_measures(answer: Abstract, own: Tags) -> Abstract:
-    """Return the answer of a comparison of what a rank computed: of tensors, a tensor that goes on being counted."""
+    """Return the answer of a comparison of what ranks computed: of tensors, a tensor that goes on being counted."""
     if own and isinstance(answer, Truth):
         answer.tags |= own
     return answer

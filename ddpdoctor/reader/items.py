@@ -16,6 +16,7 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Table,
     Tags,
+    cut,
     is_none,
     known,
 )
@@ -43,6 +44,8 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
     if isinstance(holder, Content) and holder.whole is None and isinstance(known(key), str):
         walk.emit(ItemTaken, node, read=holder.loads, key=str(known(key)))
     item = _item(walk, holder, key, node)
+    if isinstance(item, Opaque) and (not isinstance(key, (Known, Items)) or isinstance(known(key), slice)):
+        item.tags = cut(item.tags)  # a part of a tensor: what of it two ranks brought may not be in it
     if isinstance(item, (Opaque, Items)):
         marks = marks_of_item(holder, key, walk.place(node))
         if marks and isinstance(item, Opaque):

@@ -12,6 +12,7 @@ from ddpdoctor.reader.abstract import (
     Known,
     Opaque,
     Table,
+    cut,
     known,
     measures,
 )
@@ -138,7 +139,9 @@ def _set_in_table(walk: Walk, holder: Table, key: Abstract, value: Abstract) -> 
             write(holder.cells, name, walk.path, value)
     else:
         holder.open = True
-        write(holder.cells, ("key", text(key)), walk.path, value)
+        kept = cut(value.tags)  # what comes under a sample's name twice is kept once
+        once = value if kept == value.tags else Opaque(text(value), kept)
+        write(holder.cells, ("key", text(key)), walk.path, once)
 
 
 def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: Abstract, node: ast.AST) -> None:

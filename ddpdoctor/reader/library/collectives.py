@@ -161,8 +161,10 @@ def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
     """Collectives that are methods of a framework's object: not when a project's own object has them."""
     if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
         return None
-    walk.emit(Collective, call.node, op=call.path.rpartition(".")[2])
-    return Opaque(call.path, uniform(call.flow(), way_of(call.path)))
+    op = call.path.rpartition(".")[2]
+    walk.emit(Collective, call.node, op=op, loaders=_brought(call))
+    padded = op == "gather" and call.receiver.path.startswith("accelerate.")
+    return Opaque(call.path, uniform(call.flow(), "padded" if padded else way_of(call.path)))
 
 
 def _metric_computed(walk: Walk, call: Call) -> Abstract | None:

@@ -43,6 +43,7 @@ def _loader(walk: Walk, call: Call) -> Abstract:
         batch_size=lower_optional(given["batch_size"]),
         workers=lower_optional(given["num_workers"]),
         persistent_workers=lower_optional(call.kwargs.get("persistent_workers")),
+        drop_last=lower_optional(call.argument("drop_last", 8)),
         distributed_samplers=tuple(
             dict.fromkeys(_distributed(given["sampler"]) + _distributed(given["batch_sampler"]))
         ),

@@ -97,8 +97,13 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
             _handed_over(walk, call, receiver, given)
     if receiver.path.startswith("accelerate.") and not receiver.open:
         for loader in dict.fromkeys(ref for given in call.args for ref in loaders_in(given)):
-            walk.emit(LoaderHandedOver, call.node, loader=loader, framework=receiver.path)
+            pads = all(is_none(receiver.kwargs.get(name)) for name in EVENNESS)
+            walk.emit(LoaderHandedOver, call.node, loader=loader, framework=receiver.path, pads=pads)
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
+
+
+EVENNESS = ("even_batches", "dataloader_config", "kwargs_handlers")
+"""What can keep Accelerate from evening batches out (accelerate/data_loader.py: ``BatchSamplerShard``)."""
 
 
 def _unwrapped(walk: Walk, call: Call) -> Abstract | None:

@@ -15,6 +15,7 @@ from ddpdoctor.reader.abstract import (
     Tags,
     known,
     measures,
+    of_numbers,
     options,
     pooled_in,
 )
@@ -90,7 +91,7 @@ def _report(walk: Walk, call: Call, how: str) -> None:
         for when, tags in numbers_of_batches(value):
             own, added = found.setdefault(when, (set(), set()))
             own |= own_part(tags)
-            added |= pooled_in(tags, "sum")  # type: ignore[arg-type]
+            added |= counted_together(tags)
     before = walk.path
     for when, (own, added) in found.items():
         here = walk.assuming_also(when)
@@ -106,6 +107,12 @@ def _report(walk: Walk, call: Call, how: str) -> None:
                 names_rank="rank" in call.flow(),
             )
     walk.path = before
+
+
+def counted_together(tags: Tags) -> set[Ref]:
+    """Return the loaders of which the numbers of all ranks were added up, with the samples that ranks have twice."""
+    padded = pooled_in(tags, "padded") - pooled_in(tags, "cut")
+    return set(pooled_in(tags, "sum") | padded)  # type: ignore[arg-type]
 
 
 def in_order(refs: Iterable[Ref]) -> tuple[Ref, ...]:
@@ -143,7 +150,7 @@ def numbers_of_batches(value: Abstract, when: Condition = ALWAYS, depth: int = 0
         for part in parts:
             yield from numbers_of_batches(part, when, depth + 1)
         return
-    tags = frozenset(tag for tag in value.tags if isinstance(tag, tuple) and tag[0] in ("measure", "pooled"))
+    tags = of_numbers(value.tags)
     if tags:
         yield when, tags
 
