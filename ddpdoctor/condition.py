@@ -208,7 +208,7 @@ def asks_for_group(literal: Literal) -> bool:
     atom = literal.atom
     if atom.expression is not None and "initialized" in atom.expression.leaves():
         return True
-    return any(asks_for_group(one.literals[True]) for one in atom.inside)
+    return any(asks_for_group(Literal(one, True)) for one in atom.inside)
 
 
 def kinds_in(formula: Formula) -> frozenset[str]:
