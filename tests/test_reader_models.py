@@ -123,7 +123,7 @@ class Net(nn.Module):
             x = self.extra(x)
         return self.head(x, x)
 
-model = DDP(Net())
+model = DDP(Net(), find_unused_parameters=True)
 model(torch.randn(2, 4)).sum().backward()
 """,
     )

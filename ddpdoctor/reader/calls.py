@@ -93,6 +93,10 @@ def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
     receiver = callee.receiver
     if isinstance(receiver, Super):
         return _through_super(walk, receiver, callee.name, call)
+    if isinstance(receiver, Class) and callee.name == "apply":
+        forward = class_attribute(walk, receiver, "forward")
+        if isinstance(forward, Function) and any(base.endswith("Function") for base in receiver.external_bases()):
+            return call_function(walk, forward, call.with_first(Opaque("ctx")))
     made = receiver.inner if isinstance(receiver, Object) else receiver
     path = made.path if isinstance(made, Made) else ""
     call = call._replace(path=f"{path}.{callee.name}", receiver=receiver)

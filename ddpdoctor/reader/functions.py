@@ -25,12 +25,17 @@ MAX_VISITS = 60
 FEW_VISITS = 4
 MAX_SPENT = 8_000
 """How many steps are spent in one function, with what it calls, before more than a few visits are enough."""
+FEW_ROOT_VISITS, MAX_ROOT_SPENT = 2, 1_000
+"""The same where functions are called that nothing calls, with arguments of which nothing is known."""
 
 
 def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
     """Return what calling a function of the project gives; a generator's body does not run yet."""
     if walk.syntax.is_generator(function.node):
         return Generator(function, call)
+    if walk.in_forward and walk.tables.is_silent(walk, function, call):
+        walk.called.add(function.node)
+        return Opaque(f"{function.name}()", call.flow())
     return _on_first_rank(walk, function, call) if function.on_first_rank else run_body(walk, function, call)
 
 
@@ -53,8 +58,9 @@ def run_body(
     """Interpret a function's body and return what it returns, or an unknown value where a bound is reached."""
     body = function.node
     visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
-    costly = on_yield is None and walk.spent.get(body, 0) > MAX_SPENT  # a generator's steps are those of its loops too
-    tired = visits >= (FEW_VISITS if costly else MAX_VISITS)
+    few, most = (FEW_ROOT_VISITS, MAX_ROOT_SPENT) if walk.no_entry else (FEW_VISITS, MAX_SPENT)
+    costly = on_yield is None and walk.spent.get(body, 0) > most  # a generator's steps are those of its loops too
+    tired = visits >= (few if costly else MAX_VISITS)
     if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or tired:
         walk.unfollowed(function.name, call.given(), call.node)
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
@@ -142,7 +148,6 @@ def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:
     creator = class_attribute(walk, cls, "__new__")
     made = Object(cls, walk.ref(type_of(cls), call.node))
     made.home = walk.project.name_of(made.ref.place.file)
-    walk.holders.append(made)
     if isinstance(creator, Function) and creator.owner is cls and _returns_something(creator):
         found = call_function(walk, creator, call.with_first(cls))
         if isinstance(found, Object):

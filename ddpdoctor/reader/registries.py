@@ -1,7 +1,9 @@
 """Registries: tables that fill while modules are imported, which this reader otherwise does on a name's first use."""
 
 from ddpdoctor.reader.abstract import Table
+from ddpdoctor.reader.cells import MAX_OPTIONS
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Object
 from ddpdoctor.reader.walk import Walk
 
@@ -16,15 +18,39 @@ def fill(walk: Walk, table: Table, key: object) -> None:
         or key in table.cells
         or not walk.frames
         or not _is_registry(walk.frames[-1])
+        or _importing(walk)
     ):
         return
     tried: set[str] = set()
-    while key not in table.cells and len(tried) < MAX_LOADED:
-        waiting = next((one for one in walk.project.imported() if one.state == "new" and one.file not in tried), None)
+    word = _plain(key) if isinstance(key, str) else ""
+    while key not in table.cells and len(tried) < MAX_LOADED and (word or len(table.cells) <= MAX_OPTIONS):
+        waiting = next(
+            (
+                one
+                for one in walk.project.imported()
+                if one.state == "new" and one.file not in tried and _says(one, word)
+            ),
+            None,
+        )
         if waiting is None:
             return
         tried.add(waiting.file)
         walk.load(waiting)
+
+
+def _plain(text: str) -> str:
+    """Return a text as it is compared with a name that may have been made of a class's."""
+    return text.lower().replace("_", "").replace("-", "")
+
+
+def _says(module: Module, word: str) -> bool:
+    """Whether a word stands in a module: what is registered under a name mostly has it, or is called so itself."""
+    return not word or (module.parse() is None and module.source is not None and word in _plain(module.source.text))
+
+
+def _importing(walk: Walk) -> bool:
+    """Whether a module of the project is being imported: it finds what was registered before it, no more."""
+    return any(module.state == "running" for module in walk.project.imported())
 
 
 def _is_registry(frame: Frame) -> bool:

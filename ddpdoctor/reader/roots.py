@@ -40,10 +40,14 @@ def run_uncalled(walk: Walk) -> bool:
     if any(isinstance(event, REACHED) for event in walk.events) or not speaks_of_ranks(module.source.text):
         walk.frames.pop()
         return True
+    walk.no_entry = True
+    speaking = _speaking(tree, module.source.text)
     for held, cell in list(module.cells.items()):
         value = cell[-1][1]
-        if isinstance(value, (Function, Class)) and value.module is module and held not in mentioned:
+        ours = isinstance(value, (Function, Class)) and value.module is module and held not in mentioned
+        if ours and held in speaking:
             _run_root(walk, value, frame, mentioned)
+    walk.no_entry = False
     walk.frames.pop()
     return len(walk.events) == before
 
@@ -72,6 +76,45 @@ _RANKS = (
 def speaks_of_ranks(text: str) -> bool:
     """Whether a module by itself can have to do with several processes; else it does what its callers are for."""
     return re.search(_RANKS, text) is not None
+
+
+def _speaking(tree: ast.Module, text: str) -> frozenset[str]:
+    """Return the names of a module's functions and classes that speak of ranks, or come to what does by names in it."""
+    lines = text.splitlines()
+    said: dict[str, str] = {}
+    brought: set[str] = set()
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names = [node.name]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.If, ast.Try, ast.With)):
+            names = [one.id for one in nodes_of(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+        piece = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and _OF_RANKS.search(piece):
+            brought.update(names)
+        for name in names:
+            said[name] = said.get(name, "") + piece
+    speaking = brought | {name for name, piece in said.items() if speaks_of_ranks(piece)}
+    pending = {name: frozenset(_NAMES.findall(piece)) for name, piece in said.items() if name not in speaking}
+    while True:
+        more = {name for name, used in pending.items() if not speaking.isdisjoint(used)}
+        if not more:
+            return frozenset(speaking)
+        speaking |= more
+        pending = {name: used for name, used in pending.items() if name not in more}
+
+
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_OF_RANKS = re.compile(r"dist|ddp|parallel|comm|rank|launch", re.I)
+"""One of these stands in an import that brings what is about ranks."""
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Return the line in which a statement begins, with its decorators."""
+    decorators = getattr(node, "decorator_list", [])
+    return min(int(one.lineno) for one in (node, *decorators))
 
 
 def _mentioned(tree: ast.Module) -> frozenset[str]:

@@ -38,4 +38,5 @@ class Tables(NamedTuple):
     attribute_written: Callable[["Walk", Abstract, str, Abstract, ast.AST], None]
     enter_manager: Callable[["Walk", Abstract, ast.expr, Frame, Callable[[Abstract], None]], None]
     load: Callable[["Walk", Module], None]
+    is_silent: Callable[["Walk", Any, Any], bool]
     test: Callable[["Walk", ast.expr, Frame], Formula]

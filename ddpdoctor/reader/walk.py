@@ -15,7 +15,7 @@ from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, me
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
-from ddpdoctor.reader.objects import Class, Made, Object, objects_that_matter
+from ddpdoctor.reader.objects import Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.source import SourceFault
@@ -31,10 +31,8 @@ from ddpdoctor.world import Expression
 LayerUses = dict[Ref, list[Condition]]
 """The modules that a forward calls, each with the conditions under which it does."""
 
-
 LOCAL = frozenset({"clock", "file", "signal"})
 """What comes to each rank in its own time, as tags."""
-
 
 STEPS_A_LOOK = 64
 """The steps between two looks at the clock: mostly some microseconds, but tens of milliseconds each at the worst."""
@@ -75,7 +73,9 @@ class Walk:
         self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
-        self.layers: LayerUses | None = None  # what the forward of a wrapper that is interpreted computes with
+        self.layers: LayerUses | None = None  # what a wrapper's forward computes with, while it is interpreted
+        self.layers_matter = False  # whether a check may ask which
+        self.heard: dict[tuple[object, object], int] = {}  # what functions may do, those of objects by the object
         self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module
         self.handed_over: set[Ref] = set()  # what code that is not followed was given, and may have moved
         self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
@@ -86,7 +86,7 @@ class Walk:
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
-        self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
+        self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
         self._at_root = False
         self.steps_left = steps
         self._look = steps - STEPS_A_LOOK  # where the steps are when the clock is looked at again
@@ -174,13 +174,6 @@ class Walk:
             self.steps_left += max(left, 0)
             del self.events[begun:]
             self.path, self.dead, self.loops = path, dead, loops
-
-    def end(self) -> None:
-        """Let go of all values: functions hold what holds them, which only a search for garbage would find."""
-        for holder in self.holders:
-            holder.let_go()
-        self.holders.clear()
-        self.frames.clear()
 
     # --- places and objects ------------------------------------------------------------------------------------
 

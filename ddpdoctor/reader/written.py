@@ -40,6 +40,8 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
         walk.path = before
         return
     walk.tables.attribute_written(walk, value, name, new, node)
+    if walk.heard and not isinstance(new, (Known, Opaque)):
+        walk.heard.clear()  # what it may be called by now
     if isinstance(value, Package):
         walk.load(value.module)
         write(value.module.cells, name, walk.path, new)

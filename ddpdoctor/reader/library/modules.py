@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.condition import any_of, as_formula, compatible
 from ddpdoctor.events import Forward, LayersUsed, Within
-from ddpdoctor.memory import remembered
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -74,7 +74,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
             tags |= {("measure", callee.ref)}  # of whatever batch: in training it is the rank's own
     inside = via != "model"
     if inside and walk.in_wrapper == 0 and via == "wrapper":
-        run = _watched(walk, callee, call, run)
+        run = _watched(walk, callee, call, run, grad=not any(block.kind == "no_grad" for block in walk.within))
     elif walk.layers is not None:
         walk.layers.setdefault(callee.ref, []).append(walk.path)
     walk.in_forward += 1
@@ -89,18 +89,33 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     return tagged(result, tags)
 
 
-def _watched(walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[], Abstract]) -> Callable[[], Abstract]:
-    """Return a wrapper's forward, with a note afterwards of the modules that it computed with."""
+def _may_find_unused(wrapper: "Object | Made") -> bool:
+    """Whether a wrapper may look for parameters that a forward left out: then it matters what it computed with."""
+    made = wrapper.inner if isinstance(wrapper, Object) else wrapper
+    if not isinstance(made, Made) or made.open:
+        return True
+    looks = made.argument("find_unused_parameters", 7)
+    return looks is not None and not (isinstance(looks, Known) and not looks.value)
+
+
+def _watched(
+    walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[], Abstract], *, grad: bool
+) -> Callable[[], Abstract]:
+    """Return a wrapper's forward, with a note afterwards of the modules that it computed with.
+
+    Where nobody will ask which, those that only compute are not gone through.
+    """
     order = len(walk.events) - 1
     indices = tuple(re.compile(rf"index in line {loop.place.line}\b") for loop in walk.loops)
 
     def watched() -> Abstract:
         uses: LayerUses = {}
         walk.layers, walk.checkpointed = uses, {}
+        walk.layers_matter = grad and _may_find_unused(wrapper)
         try:
             return run()
         finally:
-            walk.layers, walk.checkpointed = None, {}
+            walk.layers, walk.checkpointed, walk.layers_matter = None, {}, False
             if uses:
                 always = [ref for ref, when in uses.items() if _always(when, walk.path, indices)]
                 walk.emit(
@@ -125,7 +140,7 @@ def _varying(condition: Condition, indices: Patterns) -> Condition:
     return frozenset(literal for literal in condition if _differs_between_steps(literal.atom, indices))
 
 
-@remembered(10_000)
+@lru_cache(maxsize=10_000)
 def _differs_between_steps(atom: Atom, indices: Patterns) -> bool:
     if atom.definition is not None:
         return any(_differs_between_steps(inner, indices) for inner in atom.inside)

@@ -48,6 +48,7 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
         here = walk.assuming_also(when)
         if here is not None and isinstance(option, (Made, Object)):
             option.wrappers.append((here, wrapper))
+            walk.heard.clear()
             walk.layouts.setdefault(wrapper.ref, set()).update(walk.layouts.get(option.ref, ()))
     return wrapper
 
