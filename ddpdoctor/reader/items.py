@@ -88,7 +88,21 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         return _any_layer(holder.args[0], key) or get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
-    return _of_known(holder, key) or unknown_item(holder, key)
+    return _of_known(holder, key) or _of_parents(holder, key) or unknown_item(holder, key)
+
+
+def _of_parents(holder: Abstract, key: Abstract) -> Abstract | None:
+    """Return ``path.parents[i]``: the parent of the parent, as often as the index says."""
+    index = known(key)
+    if not isinstance(holder, Attribute) or holder.name != "parents" or not isinstance(index, int):
+        return None
+    found: Abstract = holder.receiver
+    for _ in range(index + 1 if 0 <= index < MAX_PARENTS else 0):
+        found = Attribute(found, "parent")
+    return found
+
+
+MAX_PARENTS = 8
 
 
 def _held_by_name(holder: Abstract, key: Abstract) -> list[tuple[Condition, Abstract]] | None:

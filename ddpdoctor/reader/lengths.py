@@ -161,7 +161,8 @@ def part_of(walk: Walk, holder: Abstract, key: Abstract, item: Abstract) -> None
     sliced = known(key)
     if isinstance(sliced, slice) and isinstance(item, Opaque) and isinstance(holder, (Opaque, Made)):
         whole = _one(walk, holder, 0)
-        if whole is not None and all(part is None or isinstance(part, int) for part in (sliced.start, sliced.stop)):
+        given = (sliced.start, sliced.stop, sliced.step)
+        if whole is not None and sliced.step != 0 and all(part is None or isinstance(part, int) for part in given):
             note(item, len(range(whole)[sliced]))
 
 

@@ -12,7 +12,12 @@ _DEFINING = (b"def ", b"class ", b"async ", b"import ", b"from ", b"@", b"#")
 
 
 def _runs_effects(content: bytes) -> bool:
-    """Whether code that an import runs speaks of effects: lines outside functions and classes."""
+    """Whether code that an import runs speaks of effects: lines outside functions and classes.
+
+    What puts folders on the path does it by a function, often; whoever has one calls it.
+    """
+    if b"sys.path" in content:
+        return True
     if not any(word in content for word in EFFECTS):
         return False
     defining = False

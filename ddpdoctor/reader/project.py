@@ -132,6 +132,12 @@ class Project:
             self.modules[name] = self._locate(name)
         return self.modules[name]
 
+    def look_in(self, folder: str) -> None:
+        """Look for modules in one more folder, after all others: those too that were not found before."""
+        if folder not in self.roots:
+            self.roots = (*self.roots, folder)
+            self.modules = {name: module for name, module in self.modules.items() if module is not None}
+
     def imported(self) -> tuple[Module, ...]:
         """Return the modules that import statements named so far, in that order."""
         return tuple(self._by_file.values())
