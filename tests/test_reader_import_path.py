@@ -43,7 +43,8 @@ def test_a_script_in_a_folder_of_its_own(tmp_path, lines):
     (tmp_path / "library" / "setup_ranks.py").write_text(MODULE)
     script = tmp_path / "tools" / "train.py"
     script.write_text(
-        f"import os, sys, torch.distributed\nfrom pathlib import Path\n{lines}\nimport setup_ranks\nsetup_ranks.start()\n"
+        f"import os, sys, torch.distributed\nfrom pathlib import Path\n{lines}\n"
+        "import setup_ranks\nsetup_ranks.start()\n"
     )
     (program,) = reader.read(str(script), str(tmp_path))
     assert only(program.of(GroupInit)).place.file.endswith("setup_ranks.py")
