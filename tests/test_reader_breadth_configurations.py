@@ -51,6 +51,17 @@ def test_a_file_beside_the_script_says_what_is_so_by_default(tmp_path, way):
     assert default_of(shuffle) is True
 
 
+def test_comments_in_a_json_file_are_no_part_of_it(tmp_path):
+    (tmp_path / "a.json").write_text('{"url": "tcp://a:1", // of the group\n"backend": "nccl" /* or gloo */}')
+    program = read(
+        tmp_path,
+        "import json\ntext = ''\nfor line in open('a.json'):\n    text += line.split('//')[0]\n"
+        "cfg = json.loads(text)\ndist.init_process_group(cfg['backend'], init_method=cfg['url'])\n",
+    )
+    assert default_of(only(program.of(GroupInit)).backend) == "nccl"
+    assert default_of(only(program.of(GroupInit)).init_method) == "tcp://a:1"
+
+
 def test_files_that_do_not_agree_say_nothing(tmp_path):
     (tmp_path / "a.json").write_text('{"backend": "nccl", "n": 1}')
     (tmp_path / "b.json").write_text('{"backend": "gloo", "n": 1}')

@@ -14,6 +14,7 @@ from ddpdoctor.reader.abstract import (
     Table,
     Tags,
     Truth,
+    known,
     of_numbers,
 )
 from ddpdoctor.reader.arguments import arguments, update_table
@@ -24,7 +25,7 @@ from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.constants import is_small
 from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
-from ddpdoctor.reader.formulas import boolean, is_rank, test, truth_of
+from ddpdoctor.reader.formulas import boolean, is_rank, number, test, truth_of
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
@@ -37,6 +38,7 @@ from ddpdoctor.reader.ports import can_hold_a_port, is_flag
 from ddpdoctor.reader.tables import Evaluator
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import is_counted
 
 
 def _constant(walk: Walk, node: ast.Constant, frame: Frame) -> Abstract:
@@ -114,7 +116,30 @@ def _formatted(walk: Walk, node: ast.FormattedValue, frame: Frame) -> Abstract:
 
 
 def _binary(walk: Walk, node: ast.BinOp, frame: Frame) -> Abstract:
-    return binary(walk.evaluate(node.left, frame), node.op, walk.evaluate(node.right, frame))
+    left, right = walk.evaluate(node.left, frame), walk.evaluate(node.right, frame)
+    if isinstance(node.op, ast.Mod) and known(right) == 1 and is_counted(number(left)):
+        if not _is_setting(walk, node.right):
+            return Known(0)
+        right = Opaque(ast.unparse(node.right), frozenset({"configuration"}), origin="configuration", default=right)
+    return binary(left, node.op, right)
+
+
+def _is_setting(walk: Walk, one: ast.expr) -> bool:
+    """Whether a 1 that a loop's count is divided by is there to be made another number: it has a name.
+
+    Not so where the program has a way to put averaging off, which it takes for other numbers only.
+    """
+    return not isinstance(one, ast.Constant) and not any(
+        word in source for source in _texts(walk) for word in PUTTING_OFF
+    )
+
+
+PUTTING_OFF = ("no_sync", "grad_sync", "gradient_sync")
+
+
+def _texts(walk: Walk) -> list[str]:
+    modules = (walk.project.main, *walk.project.imported())
+    return [module.source.text for module in modules if module.source is not None]
 
 
 def _unary(walk: Walk, node: ast.UnaryOp, frame: Frame) -> Abstract:

@@ -1,6 +1,7 @@
 """Configurations that files hold: values that the user gives, and what the project's own files say of them."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,12 +121,23 @@ def read_file(file: str) -> Any:
         with open(file, encoding="utf-8") as stream:
             text = stream.read()
         if file.endswith(ENDINGS["json"]):
-            import json  # only here: few scripts need it
-
-            return json.loads(text)
+            return _load_json(text)
         return load_yaml(text)
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def _load_json(text: str) -> Any:
+    """Return what a JSON file holds, also one with comments, which its program takes out."""
+    import json  # only here: few scripts need it
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(re.sub(COMMENT_OR_TEXT, lambda found: found[1] or "", text))
+
+
+COMMENT_OR_TEXT = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/'
 
 
 def composed(folder: str, name: str) -> Any:
