@@ -16,7 +16,7 @@ class Atom:
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
     alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, ``kinds``
     those of the tests that it is made of, down to the last, and ``refusals`` has for each alternative the literals any
-    of which refuses it. ``literals`` are the two over this atom: that it does not hold, and that it does.
+    of which refuses it.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
     ``local`` is what else decides it that comes to each rank in its own time: ``clock``, ``file`` or ``signal``.
     ``line`` and ``place`` are where the test is made first.
@@ -32,7 +32,6 @@ class Atom:
         "kind",
         "kinds",
         "line",
-        "literals",
         "local",
         "measured",
         "place",
@@ -61,7 +60,6 @@ class Atom:
         self.by_default = by_default
         self.measured = measured
         self.local = local
-        self.literals = (Literal(self, False), Literal(self, True))
         self.inside: frozenset[Atom] = frozenset(
             literal.atom for alternative in definition or () for literal in alternative
         )
@@ -85,10 +83,13 @@ class Literal(NamedTuple):
 
     def opposite(self) -> "Literal":
         """Return the literal that holds exactly when this one does not."""
-        return self.atom.literals[not self.holds]
+        return _literal(Literal, (self.atom, not self.holds))
 
     def __str__(self) -> str:
         return self.atom.text if self.holds else f"not ({self.atom.text})"
+
+
+_literal = tuple.__new__  # of all named tuples these are made the oftenest
 
 
 class AllOf(NamedTuple):

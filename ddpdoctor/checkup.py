@@ -85,6 +85,11 @@ class Request(Record):
         """The files of all projects."""
         return tuple(path for project in self.projects for path in project.paths)
 
+    @property
+    def is_for_one_file(self) -> bool:
+        """Whether there is nothing to read after the first file."""
+        return len(self.projects) == 1 and len(self.projects[0].paths) == 1
+
     def contents(self) -> Mapping[str, bytes]:
         """Return the contents of the paths that are no files."""
         return {} if self.standard_input is None else dict.fromkeys(self.paths, self.standard_input)

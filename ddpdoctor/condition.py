@@ -6,9 +6,9 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 
 from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal
+from ddpdoctor.memory import remembered
 
 MAX_ALTERNATIVES = 16
 """A disjunction of more alternatives costs more than it tells: it becomes an atom about which nothing is known."""
@@ -84,7 +84,7 @@ def _exhaustive(alternatives: set[Condition]) -> bool:
     return any(literal.opposite() in single for literal in single)
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def _named(definition: frozenset[Condition]) -> Atom:
     """Return the atom of a disjunction: the same one for the same definition."""
     return Atom(_text(definition), "any", definition=definition)
@@ -113,7 +113,7 @@ def as_formula(condition: Condition) -> Formula:
     return AllOf(condition) if condition else True
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def assume(condition: Condition, formula: Formula) -> Condition | None:
     """Return the condition with a formula added, or ``None`` when the two contradict each other.
 
@@ -126,7 +126,7 @@ def assume(condition: Condition, formula: Formula) -> Condition | None:
     return condition if formula.parts <= condition else _with(condition, formula.parts)
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def together(first: Condition, second: Condition) -> Condition | None:
     """Return the condition under which both hold, or ``None`` when they cannot hold together."""
     if len(first) < len(second):
@@ -143,7 +143,7 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
         if literal in parts:
             continue
         atom, holds = literal
-        if atom.literals[not holds] in parts:
+        if (atom, not holds) in parts:
             return None
         parts.add(literal)
         concerned = [one for one in disjunctions if atom in one.inside]
@@ -161,13 +161,13 @@ def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
     return frozenset(parts)
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def _disjunctions(condition: Condition) -> tuple[Atom, ...]:
     """Return the disjunctions that a condition says hold."""
     return tuple(atom for atom, holds in condition if holds and atom.definition is not None)
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def _refused(disjunction: Atom) -> tuple[Literal, ...]:
     """Return what follows when a disjunction does not hold: none of its alternatives does."""
     refused = (negation(as_formula(alternative)) for alternative in disjunction.definition or ())
@@ -208,7 +208,7 @@ def asks_for_group(literal: Literal) -> bool:
     atom = literal.atom
     if atom.expression is not None and "initialized" in atom.expression.leaves():
         return True
-    return any(asks_for_group(one.literals[True]) for one in atom.inside)
+    return any(asks_for_group(Literal(one, True)) for one in atom.inside)
 
 
 def kinds_in(formula: Formula) -> frozenset[str]:

@@ -90,7 +90,7 @@ def _lost(request: Request, task: Task, how: str) -> Outcome:
 
 def _check_file(path: str, configuration: Configuration, request: Request, voice: Voice) -> Outcome:
     try:
-        programs = reader.read(path, request.directory, request.standard_input)
+        programs = reader.read(path, request.directory, request.standard_input, last=request.is_for_one_file)
     except OSError as error:
         return _unread(f"it cannot be read: {(error.strerror or str(error)).lower()}")
     except Exception as error:  # one file must not take the others along

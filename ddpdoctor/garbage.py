@@ -4,8 +4,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MUCH_GARBAGE = 300_000
-"""In objects: about what the walk of a large script leaves."""
+MUCH_GARBAGE = 3_000_000
+"""In objects, the syntax trees that are kept among them: some 400 MB. A walk takes apart most of what it leaves."""
 
 
 def collect() -> None:

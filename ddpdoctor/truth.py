@@ -1,15 +1,15 @@
 """Whether a formula holds: on a rank of a launch world, or when the user gives no options."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from itertools import product
 
 from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal
 from ddpdoctor.condition import as_formula, compatible
+from ddpdoctor.memory import remembered
 from ddpdoctor.world import UNKNOWN, WORLDS, Member, evaluate
 
 
-@lru_cache(maxsize=50_000)
+@remembered(50_000)
 def holds_for(formula: Formula, member: Member) -> bool | None:
     """Whether a formula holds on one rank of a launch world; ``None`` when that cannot be told."""
     return worth(formula, lambda atom: _worth_on(atom, member))
@@ -33,7 +33,7 @@ def worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | No
     return formula
 
 
-@lru_cache(maxsize=50_000)
+@remembered(50_000)
 def _worth_on(atom: Atom, member: Member) -> bool | None:
     if atom.definition is not None:
         return _any(_all(holds_for(part, member) for part in alternative) for alternative in atom.definition)
@@ -41,7 +41,7 @@ def _worth_on(atom: Atom, member: Member) -> bool | None:
     return None if value is UNKNOWN else bool(value)
 
 
-@lru_cache(maxsize=50_000)
+@remembered(50_000)
 def _worth_by_default(atom: Atom) -> bool | None:
     if atom.definition is None:
         return atom.by_default
@@ -58,7 +58,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in seen else None if None in seen else False
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def divides_ranks(condition: Condition) -> str | None:
     """Return the first launch world in which only some ranks can meet a condition, or ``None``."""
     formula = as_formula(condition)
@@ -71,7 +71,7 @@ def divides_ranks(condition: Condition) -> str | None:
     return None
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def one_rank_meets(first: Condition, second: Condition) -> bool:
     """Whether one rank of some launch world can meet both of two conditions."""
     if not compatible(first, second):
@@ -114,7 +114,7 @@ def _worth_in(formula: Formula, case: Mapping[Atom, bool], member: Member) -> bo
     return worth(formula, of_atom)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def _leaves(atom: Atom) -> frozenset[Atom]:
     """Return the tests that a test is made of."""
     if atom.definition is None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from ddpdoctor.content import is_notebook, read_file
 from ddpdoctor.events import Unparsed
+from ddpdoctor.memory import forget as forget_conditions
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.blocks import enter_manager
 from ddpdoctor.reader.calls import base_called, call_value
@@ -53,11 +54,12 @@ MAX_RECURSION = 10_000 if sys.version_info >= (3, 11) else 3_000
 """A level of the user's calls takes a dozen of ours; before 3.11 each of those took its share of the C stack."""
 
 
-def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predicted, ...]:
+def read(file: str, directory: str, content: bytes | None = None, *, last: bool = False) -> tuple[Predicted, ...]:
     """Return the predicted trace of each program in a file: one, but for notebooks that write further ones.
 
     ``file`` and ``directory`` (the working directory) are absolute; ``content`` is given where the file is not on
-    disk (its name is then ``-``). Raises OSError when the file cannot be read.
+    disk (its name is then ``-``). ``last`` leaves taking everything apart to the end of the process.
+    Raises OSError when the file cannot be read.
     """
     if is_notebook(file):
         from ddpdoctor.reader.notebook import MAX_NOTEBOOK_BYTES, load_notebook
@@ -65,11 +67,12 @@ def read(file: str, directory: str, content: bytes | None = None) -> tuple[Predi
         sources = load_notebook(read_file(file, MAX_NOTEBOOK_BYTES) if content is None else content, file)
     else:
         sources = (parse(read_file(file, MAX_BYTES) if content is None else content, file),)
+    forget_conditions()
     written = {source.file: source for source in sources if source.file != file}
-    return tuple(_predict(source, directory, written) for source in sources)
+    return tuple(_predict(source, directory, written, last=last) for source in sources)
 
 
-def _predict(source: Source, directory: str, written: Mapping[str, Source]) -> Predicted:
+def _predict(source: Source, directory: str, written: Mapping[str, Source], *, last: bool) -> Predicted:
     project = Project(source.file, directory, written)
     project.main.source = source
     fault = source.fault
@@ -91,5 +94,7 @@ def _predict(source: Source, directory: str, written: Mapping[str, Source]) -> P
         walk.complete = False
     finally:
         sys.setrecursionlimit(limit)
+    if not last:
+        walk.end()
     complete = walk.complete and not project.overflowed
     return Predicted(walk.events, complete=complete, entered=entered)

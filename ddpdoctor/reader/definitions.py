@@ -41,6 +41,7 @@ def _function(
     walk: Walk, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda", name: str, frame: Frame
 ) -> Function:
     function = Function(node, name, frame)
+    walk.holders.append(frame)
     function.defaults = [walk.evaluate(default, frame) for default in node.args.defaults]
     function.keyword_defaults = [None if d is None else walk.evaluate(d, frame) for d in node.args.kw_defaults]
     return function
@@ -79,6 +80,7 @@ def run_class_definition(walk: Walk, node: ast.ClassDef, frame: Frame) -> None:
         value = walk.evaluate(base, frame)
         bases.append(value.options[0][1] if isinstance(value, Choice) else value)
     cls = Class(node, bases, frame)
+    walk.holders += (frame, cls)
     body = Frame(frame.module, cls.attributes, parent=frame)
     body.is_class = True
     dead = walk.dead

@@ -35,3 +35,8 @@ class Frame:
         self.catching: list[tuple[int, frozenset[str]]] = []  # how many loops are around each try, and what it catches
         self.exits: list[Condition] = []  # where the program itself was left
         self.on_yield: Callable[[Abstract], Abstract] | None = None
+
+    def let_go(self) -> None:
+        """Forget all values: the program has been read."""
+        self.cells.clear()
+        self.returns.clear()

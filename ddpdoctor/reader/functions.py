@@ -148,6 +148,7 @@ def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:
     creator = class_attribute(walk, cls, "__new__")
     made = Object(cls, walk.ref(type_of(cls), call.node))
     made.home = walk.project.name_of(made.ref.place.file)
+    walk.holders.append(made)
     if isinstance(creator, Function) and creator.owner is cls and _returns_something(creator):
         found = call_function(walk, creator, call.with_first(cls))
         if isinstance(found, Object):

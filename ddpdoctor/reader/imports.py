@@ -127,6 +127,7 @@ def load_module(walk: Walk, module: Module) -> None:
     assert module.source is not None
     tree = module.source.tree
     frame = Frame(module, module.cells)
+    walk.holders.append(frame)
     saved = walk.file, walk.path, walk.loops, walk.within, walk.dead, walk.in_wrapper, walk.in_forward
     walk.file, walk.loops, walk.within, walk.dead, walk.in_wrapper, walk.in_forward = module.file, (), (), False, 0, 0
     walk.path = ALWAYS

@@ -1,12 +1,12 @@
 """Loops and comprehensions: one round says what every round does, after what they change has been widened."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, together
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, derived, measures, options
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, Tags, derived, measures, options
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.displays import drawn_or_not
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
@@ -235,36 +235,43 @@ def comprehension(
     found: list[Abstract] = []
     table = Table()
     exact = len(node.generators) == 1 and not node.generators[0].ifs
-    dealt = NO_TAGS
 
-    def nested(position: int) -> None:
-        generator = node.generators[position]
-        iterated = walk.evaluate(generator.iter, inner)
-
-        def body(item: Abstract) -> None:
-            nonlocal dealt
-            assign(walk, generator.target, item, inner)
-            for test in generator.ifs:
-                formula = walk.test(test, inner)
-                if is_about(formula, "rank"):
-                    dealt = frozenset({"shard"})
-                here = walk.assuming(formula)
-                if here is None:
-                    return
-                walk.path = here
-            if position + 1 < len(node.generators):
-                nested(position + 1)
-            elif isinstance(node, ast.DictComp):
-                key = walk.evaluate(node.key, inner)
-                walk.tables.set_item(walk, table, key, walk.evaluate(node.value, inner), node)
-            else:
-                found.append(walk.evaluate(node.elt, inner))
-
-        rounds(walk, generator.iter, iterated, inner, body, kind="comprehension")
+    def element() -> None:
+        if isinstance(node, ast.DictComp):
+            key = walk.evaluate(node.key, inner)
+            walk.tables.set_item(walk, table, key, walk.evaluate(node.value, inner), node)
+        else:
+            found.append(walk.evaluate(node.elt, inner))
 
     before, loops = walk.path, walk.loops
-    nested(0)
+    dealt = _nested(walk, node.generators, inner, element)
     walk.path, walk.loops = before, loops
     made = table if isinstance(node, ast.DictComp) else Items(found, "list", more=not exact or len(found) < 2)
     made.extra |= dealt
     return made
+
+
+def _nested(walk: Walk, generators: Sequence[ast.comprehension], inner: Frame, element: Callable[[], None]) -> Tags:
+    """Run the loops of a comprehension, one in the other; return what a test of ranks in them makes of the result."""
+    generator, further = generators[0], generators[1:]
+    iterated = walk.evaluate(generator.iter, inner)
+    dealt = NO_TAGS
+
+    def body(item: Abstract) -> None:
+        nonlocal dealt
+        assign(walk, generator.target, item, inner)
+        for test in generator.ifs:
+            formula = walk.test(test, inner)
+            if is_about(formula, "rank"):
+                dealt = frozenset({"shard"})
+            here = walk.assuming(formula)
+            if here is None:
+                return
+            walk.path = here
+        if further:
+            dealt |= _nested(walk, further, inner, element)
+        else:
+            element()
+
+    rounds(walk, generator.iter, iterated, inner, body, kind="comprehension")
+    return dealt

@@ -1,5 +1,8 @@
 """A module of the project: its file, its names, and whether importing it does something."""
 
+import os
+from functools import lru_cache
+
 from ddpdoctor.reader.abstract import Cells, Known
 from ddpdoctor.reader.source import Source, SourceFault, load
 
@@ -65,10 +68,16 @@ class Module:
         if self.source is not None:
             return _runs_effects(self.source.text.encode("utf-8", "replace"))
         try:
-            with open(self.file, "rb") as stream:
-                return _runs_effects(stream.read(MAX_PEEK))
+            status = os.stat(self.file)
+            return _file_runs_effects(self.file, status.st_mtime_ns, status.st_size)
         except OSError:
             return False
+
+
+@lru_cache(maxsize=5_000)
+def _file_runs_effects(file: str, _changed: int, _size: int) -> bool:
+    with open(file, "rb") as stream:
+        return _runs_effects(stream.read(MAX_PEEK))
 
 
 MAX_PEEK = 400_000

@@ -137,6 +137,11 @@ class Class(Abstract):
         """Return the dotted paths of the classes outside the project that this one derives from."""
         return tuple(base.path for cls in self.resolution() for base in cls.bases if isinstance(base, External))
 
+    def let_go(self) -> None:
+        """Forget all values: the program has been read."""
+        self.attributes.clear()
+        self.order = None
+
 
 class Object(Abstract):
     """An instance of a class of the project."""
@@ -163,6 +168,12 @@ class Object(Abstract):
         names = [name for cls in reversed(self.cls.resolution()) for name, _ in cls.fields or ()]
         cells = [self.attributes.get(name, []) for name in names]
         return Items([cell[0][1] for cell in cells], "tuple") if all(len(cell) == 1 for cell in cells) else None
+
+    def let_go(self) -> None:
+        """Forget all values: the program has been read."""
+        self.attributes.clear()
+        self.wrappers.clear()
+        self.inner = self.owner = None
 
 
 class Bound(Abstract):

@@ -15,7 +15,7 @@ _IMPORT = re.compile(
     re.M,
 )
 _IMPORTED_NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+(\w+))?")
-_LONG_STRING = re.compile(r"(\w{0,2})(\"\"\"|\'\'\')([\s\S]*?)\2")
+_LONG_QUOTES = re.compile(r"\"\"\"|\'\'\'")
 _PIECE = re.compile(
     r"^(?:(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<cls>\w+)|(?P<entry>if __name__)|"
     r"(?P<variable>\w+)[ \t]*(?::[^=\n]+)?(?:[-+|&*/]|//)?=(?!=)|[^\s#)\]}])",
@@ -25,7 +25,13 @@ _COMMENT = re.compile(r"(?:^[ \t]*|  )#[^\n]*", re.M)
 _CHAIN = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _CALLED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*)(\(?)")
 _ANY_NAME = re.compile(r"\b(?:globals|locals|eval|exec)\(")
-_ANY_NAME_OF = re.compile(r"\b(?:getattr|vars)\(\s*([\w.]+)|([\w.]+)\.__dict__")
+_SIGNS_OF_ANY_NAME = ("globals(", "locals(", "eval(", "exec(")
+_ANY_NAME_OF = (
+    ("getattr(", re.compile(r"\bgetattr\(\s*([\w.]+)")),
+    ("vars(", re.compile(r"\bvars\(\s*([\w.]+)")),
+    (".__dict__", re.compile(r"([\w.]+)\.__dict__")),
+)
+"""What stands in a text where it is worth the look, which takes as long as all the others together."""
 
 
 class Imported(NamedTuple):
@@ -53,6 +59,15 @@ class Block:
         return frozenset(_CHAIN.findall(self._text))
 
     @cached_property
+    def dotted(self) -> dict[str, tuple[str, ...]]:
+        """The same by the name that each begins with."""
+        found: dict[str, tuple[str, ...]] = {}
+        for chain in self.chains:
+            first = chain.partition(".")[0]
+            found[first] = (*found.get(first, ()), chain)
+        return found
+
+    @cached_property
     def spoken(self) -> bool:
         """Whether a word of training in several processes stands in it, or a name for what they are about."""
         if speaks(self._text):
@@ -63,12 +78,13 @@ class Block:
     @cached_property
     def worked_out(self) -> frozenset[str]:
         """What it takes things from by names that it works out."""
-        return frozenset(one or other for one, other in _ANY_NAME_OF.findall(self._text))
+        return frozenset(name for sign, look in _ANY_NAME_OF if sign in self._text for name in look.findall(self._text))
 
     @cached_property
     def anything(self) -> bool:
         """Whether it takes anything that its module knows by names that it works out."""
-        return _ANY_NAME.search(self._text) is not None
+        here = any(sign in self._text for sign in _SIGNS_OF_ANY_NAME)
+        return here and _ANY_NAME.search(self._text) is not None
 
 
 class Outline(NamedTuple):
@@ -97,7 +113,7 @@ def outline_of(file: str, _changed: int, _size: int) -> Outline:
 @lru_cache(maxsize=2_000)
 def outline(source: str) -> Outline:
     """Return the outline of a module's text."""
-    text = _LONG_STRING.sub(_emptied, source.replace("\\\n", " ")) if '"""' in source or "'''" in source else source
+    text = _without_prose(source.replace("\\\n", " "))
     imports = tuple(dict.fromkeys(_imports(text)))
     bound: dict[str, tuple[Imported, ...]] = {}
     for alias, imported in imports:
@@ -132,9 +148,24 @@ def _called(text: str) -> list[str]:
     return [name for name, bracket in _CALLED.findall(text) if bracket]
 
 
-def _emptied(match: "re.Match[str]") -> str:
-    """Return a long string without its text, which is prose; a formatted one has code in it."""
-    return match[0] if "f" in match[1].lower() else f'{match[1]}""'
+def _without_prose(text: str) -> str:
+    """Return a text with its long strings emptied, which are prose; a formatted one has code in it."""
+    kept: list[str] = []
+    taken, at = 0, 0
+    while (quotes := _LONG_QUOTES.search(text, at)) is not None:
+        start, inside = quotes.span()
+        end = text.find(quotes[0], inside)
+        at = end + 3 if end >= 0 else start + 1
+        if end >= 0 and not _is_formatted(text[max(0, start - 2) : start]):
+            kept += (text[taken:start], '""')
+            taken = at
+    return "".join((*kept, text[taken:]))
+
+
+def _is_formatted(before: str) -> bool:
+    """Whether the two letters before a string's quotes make it a formatted one."""
+    last = before[-1:].lower()
+    return last == "f" or (last == "r" and before[0] in "fF")
 
 
 def _imports(text: str) -> Iterator[tuple[str, Imported]]:
@@ -148,6 +179,7 @@ def _imports(text: str) -> Iterator[tuple[str, Imported]]:
                 yield alias, Imported(len(match["dots"]), match["module"], taken)
 
 
+@lru_cache(maxsize=10_000)
 def _brings_words(imported: Imported) -> bool:
     """Whether an import gives a name to what the words are about; ``import torch.distributed`` gives none."""
     name = f"{imported.module}.{imported.taken}".rstrip(".")

@@ -53,9 +53,13 @@ class Search:
 
     def _follow(self, module: Module, block: Block) -> None:
         """Go on to what a block's names can mean."""
-        for chain in block.chains:
-            names = tuple(chain.split("."))
-            self._named(module, (*names, "*") if chain in block.worked_out else names)
+        outline = self._outline(module)
+        starred = any(self._module_of(module, star) is not None for star in outline.stars)
+        for first, chains in block.dotted.items():
+            if starred or first in outline.blocks or first in outline.bound or self._is_inside(module, first):
+                for chain in chains:
+                    names = tuple(chain.split("."))
+                    self._named(module, (*names, "*") if chain in block.worked_out else names)
         if block.anything:
             self._all_of(module)
 
@@ -75,8 +79,12 @@ class Search:
             found = self._module_of(module, star)
             if found is not None:
                 self._named(found, names)
-        if module.is_package and self._project.may_hold(module, first):
+        if self._is_inside(module, first):
             self._in_module(self._project.find(f"{module.name}.{first}"), rest)
+
+    def _is_inside(self, module: Module, name: str) -> bool:
+        """Whether a name can be that of a module inside another one."""
+        return module.is_package and self._project.may_hold(module, name)
 
     def _imported_name(self, importer: Module, imported: Imported, rest: tuple[str, ...]) -> None:
         """Go on to what an imported name means; a module that is handed on whole can be asked for anything."""

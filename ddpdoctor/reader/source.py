@@ -1,17 +1,21 @@
 """Turns the bytes of a file into a syntax tree, or into the fault that kept it from being one."""
 
 import ast
+import os
 import re
 import sys
 import warnings
-from functools import lru_cache
 
 from ddpdoctor.content import decode, lines_of, read_file
 from ddpdoctor.place import Place
+from ddpdoctor.reader.shelf import Shelf
 from ddpdoctor.record import Record
 
 MAX_BYTES = 4_000_000
 """A larger file is data that happens to end in .py: it is not parsed, which takes 250 times as much memory."""
+
+MAX_KEPT = 6_000_000
+"""The trees of so many bytes are kept for further programs: forty times as much memory."""
 
 
 class SourceFault(Record):
@@ -42,19 +46,29 @@ class Source(Record):
 
 
 def load(file: str) -> Source:
-    """Read and parse one file.
+    """Read and parse one file, once until it has changed.
 
     Raises OSError when it cannot be read.
     """
-    return parse(read_file(file, MAX_BYTES), file)
+    status = os.stat(file)
+    return _LOADED.get(
+        (file, status.st_mtime_ns, status.st_size), status.st_size, lambda: parse(read_file(file, MAX_BYTES), file)
+    )
 
 
-@lru_cache(maxsize=256)
 def parse(content: bytes, file: str) -> Source:
     """Parse a file's content, decoded as Python decodes it (a BOM, a coding line, else UTF-8).
 
     It is parsed once for all the programs that it is part of: nobody may change a tree.
     """
+    return _PARSED.get((file, content), len(content), lambda: _parsed(content, file))
+
+
+_PARSED = Shelf[Source](MAX_KEPT)
+_LOADED = Shelf[Source](MAX_KEPT)
+
+
+def _parsed(content: bytes, file: str) -> Source:
     if len(content) > MAX_BYTES:
         return unread(content, file, MAX_BYTES)
     if b"\0" in content:

@@ -15,7 +15,7 @@ from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, me
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
-from ddpdoctor.reader.objects import Made, Object, objects_that_matter
+from ddpdoctor.reader.objects import Class, Made, Object, objects_that_matter
 from ddpdoctor.reader.places import Places
 from ddpdoctor.reader.project import Project
 from ddpdoctor.reader.source import SourceFault
@@ -87,6 +87,7 @@ class Walk:
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
+        self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
         self._at_root = False
         self.steps_left = steps
         self._look = steps - STEPS_A_LOOK  # where the steps are when the clock is looked at again
@@ -174,6 +175,13 @@ class Walk:
             self.steps_left += max(left, 0)
             del self.events[begun:]
             self.path, self.dead, self.loops = path, dead, loops
+
+    def end(self) -> None:
+        """Let go of all values: functions hold what holds them, which only a search for garbage would find."""
+        for holder in self.holders:
+            holder.let_go()
+        self.holders.clear()
+        self.frames.clear()
 
     # --- places and objects ------------------------------------------------------------------------------------
 

@@ -22,7 +22,9 @@ _SIGNS_OF_IMPORTS = (" lightning", " pytorch_l", " accel", " deepsp", " horov", 
 
 def has_a_word(text: str) -> bool:
     """Whether one of the words stands in a text, as it does in every program in which a check can find something."""
-    return any(word in text for word in _PLAIN) or re.search(_WORDS, text) is not None
+    if any(word in text for word in _PLAIN):
+        return True
+    return ("multiprocessing" in text or _has_a_sign(text)) and re.search(_WORDS, text) is not None
 
 
 def speaks(text: str) -> bool:
@@ -30,6 +32,9 @@ def speaks(text: str) -> bool:
 
     Such a one is in every program of concern: what only starts processes, or calls others, trains no replicas.
     """
-    if not any(sign in text for sign in _SIGNS) and not any(sign in text for sign in _SIGNS_OF_IMPORTS):
-        return False  # told sooner than by all the words
-    return re.search(_DISTRIBUTED, text) is not None
+    return _has_a_sign(text) and re.search(_DISTRIBUTED, text) is not None
+
+
+def _has_a_sign(text: str) -> bool:
+    """Whether one of the words can stand in a text, which is told sooner than by all the words."""
+    return any(sign in text for sign in _SIGNS) or any(sign in text for sign in _SIGNS_OF_IMPORTS)

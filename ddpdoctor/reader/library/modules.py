@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.condition import any_of, as_formula, compatible
 from ddpdoctor.events import Forward, LayersUsed, Within
+from ddpdoctor.memory import remembered
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -140,7 +140,7 @@ def _varying(condition: Condition, indices: Patterns) -> Condition:
     return frozenset(literal for literal in condition if _differs_between_steps(literal.atom, indices))
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def _differs_between_steps(atom: Atom, indices: Patterns) -> bool:
     if atom.definition is not None:
         return any(_differs_between_steps(inner, indices) for inner in atom.inside)
