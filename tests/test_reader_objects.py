@@ -381,3 +381,23 @@ def test_of_more_values_than_are_kept_apart_the_rest_is_unknown_and_not_forgotte
     targets = [value for event in program.of(EpochSet) for _, value in alternatives(event.target)]
     assert [value for value in targets if not isinstance(value, Ref)]
     assert len({value for value in targets if isinstance(value, Ref)}) < 12
+
+
+def test_a_frameworks_own_package_beside_its_examples_is_the_framework(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        import ignite.distributed as idist
+        def training(local_rank, width):
+            torch.save(idist.get_rank(), f"{local_rank}_{width}.pt")
+        def run(width=8):
+            config = locals()
+            with idist.Parallel(backend="nccl") as parallel:
+                parallel.run(training, config["width"])
+        run()
+        """,
+        name="examples/main.py",
+        examples__other="",
+        ignite__distributed="def get_rank():\n    return 0\nclass Parallel:\n    run = print\n",
+    )
+    assert only(program.of(FileUsed)).path.text() == 'f"{local rank}_8.pt"'

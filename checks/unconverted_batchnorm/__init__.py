@@ -63,7 +63,8 @@ def _advice(event: ModelHandedOver, trained: list[Norm]) -> Fault:
     Whether Accelerate replicates the model or shards it is configured outside the script.
     """
     owner = event.framework.rpartition(".")[2]
-    call = "sync_batchnorm=True" if event.hidden else "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before it"
+    option = "sync_bn=True" if event.framework.startswith("ignite.") else "sync_batchnorm=True"
+    call = option if event.hidden else "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before it"
     return Fault(
         place=event.made,
         message=f"{owner} leaves BatchNorm as it is: each rank normalises by its own batch",
@@ -159,8 +160,9 @@ def norms_were_wrapped(fault: Fault, run: Observed) -> Verdict:
 
 
 def _is_seen_to(program: Predicted) -> bool:
-    """Whether the source has a conversion, be it an option's, or its own way of mixing the batches."""
-    return bool(program.of(SyncBatchNormConverted)) or _shuffles(program)
+    """Whether the source has a conversion or a SyncBatchNorm, be it an option's, or its own way of mixing batches."""
+    synced = any(event.synced is not None for event in program.of(ModelWrapped))
+    return synced or bool(program.of(SyncBatchNormConverted)) or _shuffles(program)
 
 
 def _batch_of_the_first_step(run: Observed) -> Batch | None:

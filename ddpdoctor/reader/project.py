@@ -69,6 +69,15 @@ NEVER_OURS = frozenset(
         "tensorboardX",
         "omegaconf",
         "hydra",
+        "ignite",
+        "mmengine",
+        "mmcv",
+        "horovod",
+        "colossalai",
+        "trl",
+        "diffusers",
+        "torch_xla",
+        "lightning_fabric",
     ]
 )
 """Top-level names that are taken from outside the project unless the script's own folder has them."""

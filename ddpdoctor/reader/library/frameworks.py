@@ -32,7 +32,6 @@ DUTIES = {
     "ray.train.": ALL,
     "horovod.": ALL,
     "composer.Trainer": ALL,
-    "ignite.distributed.": frozenset({"group", "sampler", "wrap", "device", "launch"}),
     "colossalai.launch": frozenset({"group"}),
     "catalyst.": ALL,
     "mmengine.": ALL,
@@ -94,7 +93,7 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     replicates = _may_replicate if receiver.path.startswith("accelerate.") else _is_data_parallel
     if replicates(receiver):
         for given in call.args:
-            _handed_over(walk, call, receiver, given)
+            hand_over(walk, call, receiver, given)
     if receiver.path.startswith("accelerate.") and not receiver.open:
         for loader in dict.fromkeys(ref for given in call.args for ref in loaders_in(given)):
             pads = all(is_none(receiver.kwargs.get(name)) for name in EVENNESS)
@@ -120,7 +119,7 @@ def _fit(walk: Walk, call: Call) -> Abstract | None:
     model = call.argument("model", 0)
     if model is not None and receiver.path in LIGHTNING_TRAINERS:
         if _is_data_parallel(receiver):
-            _handed_over(walk, call, receiver, model, hidden=True)
+            hand_over(walk, call, receiver, model, hidden=True)
         if _has_several_ranks(receiver):
             run_evaluation(walk, call, receiver, model, "fit")
     return Opaque("fitted")
@@ -136,7 +135,7 @@ def _evaluated(walk: Walk, call: Call) -> Abstract | None:
     return Opaque("metrics")
 
 
-def _handed_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hidden: bool = False) -> None:
+def hand_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hidden: bool = False) -> None:
     """Note that a framework wraps a model, with the BatchNorm layers that it leaves as they are."""
     before = walk.path
     for when, option in options(model):

@@ -111,8 +111,15 @@ def _globals(walk: Walk, call: Call) -> Abstract:
     return Table(call.frame.module.cells, more=True)
 
 
+def _locals(walk: Walk, call: Call) -> Abstract:
+    """``locals()``: a function's variables as they are now, arguments among them; those of a module as they change."""
+    frame = call.frame
+    return _globals(walk, call) if frame.function is None else Table({k: list(cell) for k, cell in frame.cells.items()})
+
+
 FUNCTIONS = {
     "builtins.globals": _globals,
+    "builtins.locals": _locals,
     "builtins.getattr": _getattr,
     "builtins.hasattr": _hasattr,
     "builtins.setattr": _setattr,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Norm
 from ddpdoctor.reader.abstract import (
     TRUE,
@@ -20,6 +21,7 @@ from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, i
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.truth import holds_by_default
 
 CONVERTED = "converted"
 """The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""
@@ -108,9 +110,8 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         return
     seen.add(id(value))
     if isinstance(value, Choice):
-        for when, option in options(value):
-            if walk.assuming_also(when) is not None:
-                yield from _norms(walk, option, seen, depth)
+        for option in _usual(walk, value):
+            yield from _norms(walk, option, seen, depth)
     elif isinstance(value, Items):
         for item in value.items:
             yield from _norms(walk, item, seen, depth + 1)
@@ -121,6 +122,18 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         frozen = depth > 0 and mode_of(walk, value) is False
         if not frozen and not value.attributes.keys() & {CONVERTED, FROZEN}:
             yield from _norms_of_module(walk, value, seen, depth)
+
+
+def _usual(walk: Walk, value: Choice) -> list[Abstract]:
+    """Return what a part of a model can be when no option is given: what one has to be given for is asked for.
+
+    Where all of them have to be, one is as good as the other. A choice of SyncBatchNorm is an option to have it.
+    """
+    possible = [(when, option) for when, option in options(value) if walk.assuming_also(when) is not None]
+    if any(isinstance(option, Made) and option.path == "torch.nn.SyncBatchNorm" for _, option in possible):
+        return []
+    usual = [option for when, option in possible if holds_by_default(as_formula(when)) is not False]
+    return usual or [option for _, option in possible]
 
 
 def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: int) -> Iterator[Norm]:
