@@ -82,6 +82,7 @@ class Walk:
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
         self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers
+        self.drawn: tuple[Abstract, ...] = ()  # what is in the picture that is written next
         self.own_folder = False  # whether the working directory is one of the rank's own
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self.grouped: set[str] = set()  # the processes in which a group was initialised

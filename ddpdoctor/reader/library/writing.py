@@ -52,6 +52,25 @@ def _written(walk: Walk, call: Call) -> None:
         use_file(walk, "write", target, call, loaders=own_loaders(Items(content)))
 
 
+def _drawn(walk: Walk, call: Call) -> None:
+    """``plt.plot(losses)``, ``axes.plot(losses)``: it is in the picture that is written next."""
+    if own_loaders(Items(call.given())) and len(walk.drawn) < MAX_DRAWN:
+        walk.drawn = (*walk.drawn, *call.given())
+
+
+MAX_DRAWN = 32
+
+
+def _begun(walk: Walk, call: Call) -> None:
+    """``plt.figure()``, ``plt.close()``: what is drawn next is another picture."""
+    walk.drawn = ()
+
+
+def _pictured(walk: Walk, call: Call) -> None:
+    """``plt.savefig(path)``, ``figure.savefig(path)``."""
+    _written(walk, call._replace(kwargs={**call.kwargs, "drawn": Items(walk.drawn)}))
+
+
 def _read(walk: Walk, call: Call) -> None:
     """``pandas.read_csv(path)``, ``Tokenizer.from_file(path)``."""
     if call.args:
@@ -90,6 +109,8 @@ TOKENIZERS = (
 )
 PICTURES = ("PIL.Image.fromarray", "PIL.Image.new", "PIL.Image.open", "torchvision.transforms.functional.to_pil_image")
 
+DRAWING = ("plot", "semilogy", "semilogx", "loglog", "scatter", "bar", "hist", "fill_between", "errorbar")
+
 FUNCTIONS = {
     "json.dump": _dumped,
     "yaml.dump": _dumped,
@@ -100,7 +121,9 @@ FUNCTIONS = {
     "cv2.imwrite": _written,
     "imageio.imwrite": _written,
     "imageio.imsave": _written,
-    "matplotlib.pyplot.savefig": _written,
+    "matplotlib.pyplot.savefig": _pictured,
+    **{f"matplotlib.pyplot.{name}": _drawn for name in DRAWING},
+    **{f"matplotlib.pyplot.{name}": _begun for name in ("figure", "subplots", "close", "clf", "cla")},
     "matplotlib.pyplot.imsave": _written,
     "numpy.loadtxt": _read,
     "pandas.read_csv": _read,
@@ -115,6 +138,8 @@ METHODS = {
     **{f"csv.{kind}.{name}": _row for kind in ("writer", "DictWriter") for name in ("writerow", "writerows")},
     **{f"sentencepiece.SentencePieceProcessor.{name}": _processor for name in ("load", "Load")},
     **{f"{name}.save": _written for name in (*TOKENIZERS, *PICTURES)},
-    **dict.fromkeys(("to_csv", "to_parquet", "to_pickle", "savefig"), _written),
+    **dict.fromkeys(("to_csv", "to_parquet", "to_pickle"), _written),
+    "savefig": _pictured,
+    **dict.fromkeys(DRAWING, _drawn),
 }
 CONTEXTS = {"builtins.open": _opened}

@@ -1,0 +1,58 @@
+"""A picture of two curves, the ranks' own, that the last line of the program writes on every rank."""
+
+import argparse
+import os
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def train(model, loader, optimizer, device):
+    total = 0
+    for step, (inputs, targets) in enumerate(loader, start=1):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs.to(device)), targets.to(device))
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total / step
+
+
+def plot(losses, folder):
+    figure, axes = plt.subplots(figsize=(8, 4))
+    axes.plot(range(1, len(losses) + 1), losses, label="loss")
+    axes.legend()
+    figure.savefig(f"{folder}/loss.png")  # <- save-on-every-rank
+
+
+def main(args):
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    os.makedirs(args.folder, exist_ok=True)
+    data = torch.randn(256, 8, generator=torch.Generator().manual_seed(0))
+    dataset = TensorDataset(data, data.cumsum(dim=1))
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=16, sampler=sampler)
+    model = DDP(nn.Linear(8, 8).to(device), device_ids=[local_rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    try:
+        for epoch in range(args.epochs):
+            sampler.set_epoch(epoch)
+            losses.append(train(model, loader, optimizer, device))
+        plot(losses, args.folder)
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", default="results")
+    parser.add_argument("--epochs", type=int, default=3)
+    main(parser.parse_args())
