@@ -22,6 +22,7 @@ def rounds_of_the_barrier(folder, text, size=2, length=8):
         ("for i in range(8):", "i % 4 == 3", "...x...x"),
         ("for i in range(8):", "(i + 1) % n == 0", ".x.x.x.x"),
         ("for i in range(8):", "not (i + 1) % 3", "..x..x.."),
+        ("for i in tqdm.trange(8, desc='steps'):", "(i + 1) % n == 0", ".x.x.x.x"),
         ("for i in range(2, 10):", "i % 4 == 0", "..x...x."),
         ("for i in range(0, 16, 2):", "i % 4 == 0", "x.x.x.x."),
         ("for i, x in enumerate(things, 1):", "i % 3 == 0", "..x..x.."),
@@ -36,7 +37,15 @@ def rounds_of_the_barrier(folder, text, size=2, length=8):
 )
 def test_rounds_in_which_a_test_on_the_count_holds(tmp_path, loop, test, expected):
     head, *more = loop.split("\n")
-    lines = ["n, things = options()", "seen = 0", head, *more, f"    if {test}:", "        dist.barrier()"]
+    lines = [
+        "import tqdm",
+        "n, things = options()",
+        "seen = 0",
+        head,
+        *more,
+        f"    if {test}:",
+        "        dist.barrier()",
+    ]
     assert rounds_of_the_barrier(tmp_path, "\n".join(lines) + "\n") == expected
 
 

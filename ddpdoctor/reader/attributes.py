@@ -36,6 +36,9 @@ def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
         return value.cls
     if name == "__dict__":
         return Table(value.attributes)
+    if name == "_modules":  # of torch.nn.Module: what it was given that is a module
+        held = {key: cell for key, cell in value.attributes.items() if isinstance(cell[-1][1], (Made, Object))}
+        return Table(held)
     if value.inner is not None:
         inherited = get_attribute(walk, value.inner, name, node)
         method = isinstance(inherited, Attribute) and inherited.receiver is value.inner

@@ -71,7 +71,6 @@ PASSING = frozenset(
         "tqdm.tqdm",
         "tqdm.auto.tqdm",
         "tqdm.notebook.tqdm",
-        "tqdm.trange",
         "rich.progress.track",
         "itertools.islice",
     }

@@ -111,7 +111,7 @@ def _range(walk: Walk, call: Call) -> Abstract:
     values = [known(arg) for arg in call.args]
     if len(values) == 1 and isinstance(values[0], int) and 0 <= values[0] <= 1:
         return Items([Known(i) for i in range(values[0])])
-    made = walk.make(call)
+    made = walk.make(call, path="builtins.range")  # of ``tqdm.trange`` too, which draws it
     made.tags |= marks_of_range(call.args, walk.place(call.node))
     return made
 
@@ -253,6 +253,7 @@ FUNCTIONS = {
     "builtins.sorted": _listed,
     "builtins.dict": _dict,
     "builtins.range": _range,
+    **{f"tqdm.{name}": _range for name in ("trange", "auto.trange", "std.trange", "notebook.trange", "tnrange")},
     "builtins.iter": _iterator,
     "builtins.enumerate": _passed_on,
     "builtins.zip": _passed_on,
