@@ -57,6 +57,33 @@ PROGRAMS = {
         if __name__ == "__main__":
             fire.Fire()
         """,
+    "argparse subcommand": """
+        import argparse
+        def train(args):
+            shuffle = args.shuffleTRAIN
+        def test(args): pass
+        def main():
+            parser = argparse.ArgumentParser()
+            commands = parser.add_subparsers(dest="command")
+            for name, function in (("train", train), ("test", test)):
+                command = commands.add_parser(name)
+                command.add_argument("--shuffle", default=True)
+                command.set_defaults(run=function)
+            args = parser.parse_args()
+            args.run(args)
+        main()
+        """,
+    "argparse subcommand with parents": """
+        import argparse
+        common = argparse.ArgumentParser(add_help=False)
+        common.add_argument("--shuffle", default=True)
+        def train(shuffle, **rest):TRAIN
+        parser = argparse.ArgumentParser()
+        commands = parser.add_subparsers()
+        commands.add_parser("train", parents=[common]).set_defaults(run=train)
+        options = vars(parser.parse_args())
+        options["run"](**options)
+        """,
     "absl": """
         from absl import app, flags
         FLAGS = flags.FLAGS
@@ -118,6 +145,28 @@ def test_commands_of_a_group_are_no_two_in_one_run(tmp_path):
     first, second = program.of(FileUsed)
     assert not list(program.before(second, FileUsed))
     assert first.when
+
+
+def test_subcommands_are_no_two_in_one_run_and_have_options_of_their_own(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        import argparse
+        parser = argparse.ArgumentParser()
+        commands = parser.add_subparsers(dest="command")
+        for name, size in (("train", 32), ("tune", 8)):
+            commands.add_parser(name).add_argument("--size", default=size)
+        args = parser.parse_args()
+        if args.command == "train":
+            DataLoader([1], args.size)
+        elif args.command == "tune":
+            DataLoader([2], args.size)
+        """,
+    )
+    train, tune = program.of(LoaderBuilt)
+    assert not list(program.before(tune, LoaderBuilt))
+    sizes = [event.batch_size for event in (train, tune)]
+    assert [size.default.text() for size in sizes if isinstance(size, Symbol) and size.default] == ["32", "8"]
 
 
 def test_a_function_that_the_project_installs_is_its_entry(tmp_path):

@@ -156,6 +156,8 @@ args = argparse.ArgumentParser().parse_args()
         ("ConcatDataset([range(10), points])", (1010,)),
         ("random_split(points, [800, 200])[1]", (200,)),
         ("random_split(points, [0.7, 0.3])[1]", (300,)),
+        ("random_split(points, (len(points) - int(0.1 * len(points)), int(0.1 * len(points))))[1]", (100,)),
+        ("random_split(points, (len(points) - int(args.share * len(points)), 1))[0]", ()),
         ("random_split(range(11), [0.5, 0.5])[0]", (6,)),
         ("torchvision.datasets.CIFAR10('data', train=False)", (10_000,)),
         ("torchvision.datasets.MNIST('data')", (60_000,)),

@@ -344,3 +344,49 @@ def test_a_rank_as_a_text_is_still_one(tmp_path):
     assert isinstance(value, Symbol)
     assert value.expression is not None
     assert [evaluate(value.expression, member) for member in WORLDS["torchrun"]] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "mp.spawn(train, (2,), 2)",
+        "train(*numbers)",
+        "import fire\nfire.Fire(train)",
+    ],
+)
+def test_what_a_group_is_told_is_the_rank_is_one_whatever_it_is_called(tmp_path, start):
+    program = read(
+        tmp_path,
+        """
+        def train(gpu=None, size=None):
+            first = gpu in {0, None}
+            dist.init_process_group("nccl", rank=gpu, world_size=size)
+            if size == 1:
+                torch.save(1, "alone")
+            if first:
+                torch.save(1, "model.pt")
+        {start}
+        """.replace("{start}", start.replace("\n", "\n        ")),
+    )
+    saved = [event for event in program.of(FileUsed) if ranks(event)]
+    assert [ranks(event) for event in saved] == [[0] if "spawn" not in start else [0, 2]]
+    assert "rank" in only(program.of(GroupInit)).group_rank.taint
+
+
+def test_a_function_that_starts_itself_has_other_values_in_the_child(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        def main(devices=None, index=None):
+            if devices is None:
+                mp.spawn(child, (dict(devices=torch.cuda.device_count()),), torch.cuda.device_count())
+                return
+            dist.init_process_group("nccl", rank=index, world_size=devices)
+        def child(i, given):
+            given["index"] = i
+            main(**given, **os.environ)
+        import fire
+        fire.Fire(main)
+        """,
+    )
+    assert {event.process for event in program.of(GroupInit)} == {"main", "child 0"}

@@ -75,7 +75,7 @@ def run_body(
     walk.frames.append(frame)
     try:
         with walk.calling(call.node, function.module.file), walk.inside(*blocks):
-            _bind(function, frame, call)
+            _bind(walk, function, frame, call)
             if isinstance(body, ast.Lambda):
                 return walk.evaluate(body.body, frame)
             walk.run(body.body, frame)
@@ -109,7 +109,7 @@ def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
     return choice((when - before, value) for when, value in frame.returns)
 
 
-def _bind(function: Function, frame: Frame, call: Call) -> None:
+def _bind(walk: Walk, function: Function, frame: Frame, call: Call) -> None:
     """Give a function's parameters their values: arguments, defaults, or unknown ones with what their names say."""
     spec = function.node.args
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
@@ -126,9 +126,9 @@ def _bind(function: Function, frame: Frame, call: Call) -> None:
             value = function.options[name]
         elif i >= first_default:
             default = function.defaults[i - first_default]
-            value = Opaque(name, call.spread, default=default) if call.open else default
+            value = _unknown(walk, function, name, call, default) if call.open else default
         else:
-            value = hinted(name, call.spread)
+            value = _unknown(walk, function, name, call)
         frame.cells[name] = [(ALWAYS, value)]
     for arg, default_value in zip(spec.kwonlyargs, function.keyword_defaults, strict=True):
         given = rest.pop(arg.arg, None) or function.options.get(arg.arg) or default_value or hinted(arg.arg, NO_TAGS)
@@ -141,6 +141,20 @@ def _bind(function: Function, frame: Frame, call: Call) -> None:
         table = Table({key: [(ALWAYS, value)] for key, value in rest.items()}, more=call.open)
         table.extra = call.spread
         frame.cells[spec.kwarg.arg] = [(ALWAYS, table)]
+
+
+def _unknown(walk: Walk, function: Function, name: str, call: Call, default: Abstract | None = None) -> Opaque:
+    """Return a parameter of which no more than its name is known, or that the function gives it away as the rank."""
+    again = walk.active.get(function.node, 0) > 1  # another value than the one that the outer call has
+    label = f"{name} given in {walk.line(call.node)}" if again else name
+    if name in walk.syntax.given_as_rank(function.node):
+        value = hinted("rank", call.spread, label=label)
+    elif default is not None:
+        value = Opaque(label, call.spread)
+    else:
+        value = hinted(name, call.spread, label=label)
+    value.default = default
+    return value
 
 
 def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:

@@ -8,8 +8,10 @@ from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, known, opt
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
+from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import WORLDS, evaluate
 
 LENGTH = "__len__"
 """The attribute under which a tensor, or a part of a data set, has its length."""
@@ -168,7 +170,7 @@ def part_of(walk: Walk, holder: Abstract, key: Abstract, item: Abstract) -> None
 
 def split_into(walk: Walk, dataset: Abstract | None, parts: list[Abstract]) -> list[int | None]:
     """Return the lengths of ``random_split``'s parts: numbers, or shares of a whole (torch/utils/data/dataset.py)."""
-    given = [known(part) for part in parts]
+    given = [_worked_out(part) for part in parts]
     if all(isinstance(one, int) for one in given):
         return list(given)  # type: ignore[arg-type]
     whole = _one(walk, dataset, 0)
@@ -179,6 +181,12 @@ def split_into(walk: Walk, dataset: Abstract | None, parts: list[Abstract]) -> l
     for i in range(whole - sum(sizes) if abs(sum(shares) - 1) < MUCH_LESS else 0):
         sizes[i % len(sizes)] += 1
     return list(sizes)
+
+
+def _worked_out(part: Abstract) -> object:
+    """Return a number that is known, or that is made of lengths which are."""
+    expression = number(part)
+    return known(part) if expression is None else evaluate(expression, WORLDS["torchrun"][0])
 
 
 MUCH_LESS = 1e-6

@@ -126,7 +126,7 @@ def _combined(sign: str, left: Expression | None, right: Expression | None) -> E
     and something ``+ local_rank`` the rank.
     """
     if left is not None and right is not None:
-        if not (_leaves(left) | _leaves(right)) - {"constant"}:
+        if not (_leaves(left) | _leaves(right)) - {"constant"} and not (_is_number(left) and _is_number(right)):
             return None
         if sign not in _KEPT or (sign == "*" and not (_is_number(left) and _is_number(right))):
             return None

@@ -44,6 +44,7 @@ class Syntax:
         self._drawn_with: dict[Class, frozenset[str]] = {}
         self._read: dict[ast.AST, frozenset[str]] = {}
         self._dynamic: dict[ast.AST, bool] = {}
+        self._ranks: dict[ast.AST, frozenset[str]] = {}
 
     def is_generator(self, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> bool:
         """Whether a function has a yield of its own."""
@@ -117,6 +118,13 @@ class Syntax:
             if isinstance(target, ast.Attribute)
         )
 
+    def given_as_rank(self, function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> frozenset[str]:
+        """Return the parameters that a function tells ``init_process_group`` are the rank, whatever they are called."""
+        if function not in self._ranks:
+            body = [] if isinstance(function, ast.Lambda) else function.body
+            self._ranks[function] = frozenset(name for node in own_nodes(body) for name in _ranks_told(node))
+        return self._ranks[function]
+
     def is_dynamic(self, tree: ast.Module) -> bool:
         """Whether code comes to attributes of objects by names that it makes, or to all of a module's parts in turn."""
         if tree not in self._dynamic:
@@ -167,6 +175,13 @@ def _is_read_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
         and isinstance(node.value, ast.Name)
         and node.value.id == "self"
     )
+
+
+def _ranks_told(node: ast.AST) -> Iterator[str]:
+    """Yield the variable that ``init_process_group(backend, init_method, timeout, world_size, rank)`` gets as rank."""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "init_process_group":
+        given = [*node.args[4:5], *(keyword.value for keyword in node.keywords if keyword.arg == "rank")]
+        yield from (one.id for one in given if isinstance(one, ast.Name))
 
 
 def _words(node: ast.AST) -> Iterator[str]:

@@ -16,10 +16,12 @@ from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_range
 from ddpdoctor.reader.formulas import boolean, by_default, number, truth_of
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.objects import Bound, Function, Generator, Object, Package, Partial
+from ddpdoctor.reader.lengths import lengths
+from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object, Package, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import constant
 
 
 def _converted(kind: str, function: Callable[[Any], Any]) -> Callable[[Walk, Call], Abstract | None]:
@@ -74,7 +76,8 @@ def _len(walk: Walk, call: Call) -> Abstract | None:
         return None
     flow = value.extra if isinstance(value, (Items, Table)) else value.tags  # how many there are, not what they hold
     tags = frozenset(tag for tag in flow if isinstance(tag, str) and tag != "data")
-    return Opaque(f"len({text(value)})", tags)
+    sizes = lengths(walk, value) if isinstance(value, (Made, Opaque)) else ()
+    return Opaque(f"len({text(value)})", tags, expression=constant(sizes[0]) if len(sizes) == 1 else None)
 
 
 def _listed(walk: Walk, call: Call) -> Abstract | None:

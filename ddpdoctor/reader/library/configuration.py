@@ -9,22 +9,12 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.library.kinds import NAMESPACE
+from ddpdoctor.reader.library.subcommands import PARSER, new_parser, options_of
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import RANK_NAMES, hinted
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Partial
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
-
-PARSER = "argparse.ArgumentParser"
-
-
-def _parser(walk: Walk, call: Call) -> Abstract:
-    parser = walk.make(call, NO_TAGS, PARSER)
-    parents = call.kwargs.get("parents")
-    for parent in parents.items if isinstance(parents, Items) else ():
-        if isinstance(parent, Made):
-            parser.attributes.update(parent.attributes)
-    return parser
 
 
 def _add_argument(walk: Walk, call: Call) -> Abstract | None:
@@ -102,7 +92,8 @@ def _set_defaults(walk: Walk, call: Call) -> Abstract | None:
             if isinstance(cell[0][1], Known):
                 write(call.receiver.attributes, name, frozenset(), option(str(name), cell[0][1]))
     for name, value in call.kwargs.items():
-        write(call.receiver.attributes, name, frozenset(), option(name, value))
+        runs = isinstance(value, (Function, Bound, Partial, Class))  # the command's, and no option's
+        write(call.receiver.attributes, name, frozenset(), value if runs else option(name, value))
     return NONE
 
 
@@ -112,8 +103,7 @@ def _parse_args(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(given, Made):
         namespace.attributes.update(given.attributes)
     if isinstance(call.receiver, Made):
-        for name, cell in call.receiver.attributes.items():
-            namespace.attributes[name] = list(cell)
+        namespace.attributes.update(options_of(walk, call.receiver, call.node))
     return namespace
 
 
@@ -160,7 +150,7 @@ def _typed_in(walk: Walk, call: Call) -> Abstract:
 
 
 FUNCTIONS = {
-    PARSER: _parser,
+    PARSER: new_parser,
     "builtins.input": _typed_in,
     NAMESPACE: _namespace,
     "types.SimpleNamespace": _namespace,

@@ -38,6 +38,8 @@ def _init(walk: Walk, call: Call) -> Abstract:
     backend = call.argument("backend", 0)
     device = call.argument("device_id")
     walk.grouped.add(walk.process)
+    _is_told(call.argument("world_size", 3), leaf_of("world size", "world_size", rank=False))
+    _is_told(call.argument("rank", 4), leaf_of("rank", "rank", rank=True))
     before = walk.path
     # where a group is made since there is none, there is one from then on
     walk.path = frozenset(literal for literal in before if literal.holds or not asks_for_group(literal))
@@ -54,6 +56,12 @@ def _init(walk: Walk, call: Call) -> Abstract:
     )
     walk.path = before
     return NONE
+
+
+def _is_told(value: Abstract | None, what: Opaque) -> None:
+    """Take a number of which nothing else is known for what the group is told that it is."""
+    if isinstance(value, Opaque) and value.expression is None and not value.tags & what.tags:
+        value.expression, value.tags = what.expression, value.tags | what.tags | {"guessed"}
 
 
 def _given(call: Call, name: str, position: int) -> Value | None:
