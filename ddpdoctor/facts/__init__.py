@@ -22,6 +22,7 @@ from ddpdoctor.events import (
     SamplerBuilt,
     Unfollowed,
 )
+from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
 from ddpdoctor.world import UNKNOWN
@@ -159,18 +160,18 @@ def is_cache(trace: Predicted, event: FileUsed) -> bool:
     """Whether a file is written because it is not there yet, and read back: whoever comes first makes it."""
     if event.op not in ("save", "write"):
         return False
-    name = event.path.text()
-    read = [one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == name]
-    return bool(read) and (
-        any(may_be_missing(literal, event.path) for literal in event.when)
-        or any(_is_tried_before(one, event) for one in read)
-    )
-
-
-def _is_tried_before(load: FileUsed, event: FileUsed) -> bool:
-    """Whether a file is written where reading it has failed."""
+    missing = any(may_be_missing(literal, event.path) for literal in event.when)
     failed = {block.place for block in event.within if block.kind == "except" and not event.states}
-    return any(block.kind == "try" and block.place in failed for block in load.within)
+    if not missing and not failed:
+        return False
+    name = event.path.text()
+    read = (one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == name)
+    return any(missing or _is_tried_in(one, failed) for one in read)
+
+
+def _is_tried_in(load: FileUsed, blocks: set[Place]) -> bool:
+    """Whether a file is read in one of the blocks whose failure is caught."""
+    return any(block.kind == "try" and block.place in blocks for block in load.within)
 
 
 def may_be_missing(literal: Literal, path: Value) -> bool:
