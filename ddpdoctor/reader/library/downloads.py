@@ -1,6 +1,6 @@
 """Downloads: by a library's function, by a command in a shell, or by writing what the web answered into a file."""
 
-from ddpdoctor.events import FileUsed
+from ddpdoctor.events import DatasetBuilt, FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.destinations import load_onto
@@ -24,6 +24,21 @@ def _download(walk: Walk, call: Call) -> Abstract | None:
     if call.path == "torch.hub.load":
         return walk.make(call, frozenset())
     return Opaque(f"{call.path}()")
+
+
+def _graph_dataset(walk: Walk, call: Call) -> Abstract | None:
+    """``Planetoid(root, name)``: PyG's data sets download what is missing, and write what they made of it, in place.
+
+    Each looks whether the files are there and writes the final path (torch_geometric/data/dataset.py, ``_download``
+    and ``_process``; data/download.py): nothing waits for another process. Those that are drawn have no root.
+    """
+    root = call.argument("root", 0)
+    if root is None or not call.path.rpartition(".")[2][:1].isupper():
+        return None
+    made = walk.make(call)
+    walk.emit(DatasetBuilt, call.node, dataset=made.ref)
+    walk.emit(FileUsed, call.node, op="download", path=lower(root), by=call.path)
+    return made
 
 
 def _destination(call: Call) -> Abstract | None:
@@ -121,6 +136,7 @@ FUNCTIONS = {
     **dict.fromkeys(("urllib.request.urlopen", "six.moves.urllib.request.urlopen"), _answer),
     "shutil.copyfileobj": _copied,
 }
+PREFIXES = {"torch_geometric.datasets.": _graph_dataset}
 METHODS = {
     **dict.fromkeys(
         ("requests.Session.get", "requests.session.get", "httpx.Client.get", "httpx.Client.stream"), _answer
