@@ -1,13 +1,14 @@
 """Downloads: by a library's function, by a command in a shell, or by writing what the web answered into a file."""
 
 from ddpdoctor.events import DatasetBuilt, FileUsed
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none, known, options
+from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.destinations import load_onto
 from ddpdoctor.reader.library.files import use_file
 from ddpdoctor.reader.library.writing import own_loaders, write_into
 from ddpdoctor.reader.lowering import lower
-from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.objects import Function, Made
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -39,6 +40,19 @@ def _graph_dataset(walk: Walk, call: Call) -> Abstract | None:
     walk.emit(DatasetBuilt, call.node, dataset=made.ref)
     walk.emit(FileUsed, call.node, op="download", path=lower(root), by=call.path)
     return made
+
+
+def _own_graph_dataset(walk: Walk, call: Call) -> Abstract | None:
+    """``super().__init__(root)`` in a data set of the program's own: it calls the class's ``download`` and ``process``.
+
+    What the class processes is written into the folder that all ranks name.
+    """
+    root, instance = call.argument("root", 0), call.instance
+    if root is None or is_none(root) or instance is None:
+        return None
+    if any(isinstance(class_attribute(walk, instance.cls, name), Function) for name in ("download", "process")):
+        walk.emit(FileUsed, call.node, op="download", path=lower(root), by=call.path)
+    return None
 
 
 def _destination(call: Call) -> Abstract | None:
@@ -135,6 +149,7 @@ FUNCTIONS = {
     **dict.fromkeys(("requests.get", "httpx.get", "httpx.stream", "urllib3.request"), _answer),
     **dict.fromkeys(("urllib.request.urlopen", "six.moves.urllib.request.urlopen"), _answer),
     "shutil.copyfileobj": _copied,
+    **dict.fromkeys(("torch_geometric.data.InMemoryDataset", "torch_geometric.data.Dataset"), _own_graph_dataset),
 }
 PREFIXES = {"torch_geometric.datasets.": _graph_dataset}
 METHODS = {
