@@ -23,7 +23,7 @@ CHECKS = Path(__file__).resolve().parent.parent / "checks"
 
 JUDGED = {row.name for row in registry.rows() if {"model", "probe"} & set(row.layers)}
 PACKAGES = ("lightning", "accelerate", "transformers", "filelock", "yaml", "webdataset", "datasets.distributed")
-PACKAGES += ("efficientnet_pytorch", "segmentation_models_pytorch", "torchmetrics", "ignite", "matplotlib")
+PACKAGES += ("efficientnet_pytorch", "segmentation_models_pytorch", "torchmetrics", "ignite", "matplotlib", "yacs")
 """Programs that import one of these show what the source layer knows of it; it need not be installed."""
 NOT_RUN = re.compile(r"^# not run: .+$", re.M)
 """What a program says that wants something from outside."""

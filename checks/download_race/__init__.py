@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from ddpdoctor.atom import ALWAYS, Literal
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
-from ddpdoctor.events import MAIN, Collective, Event, FileUsed, GroupInit, ModelWrapped, SampleCached
+from ddpdoctor.events import (
+    MAIN,
+    Collective,
+    DatasetBuilt,
+    Event,
+    FileAwaited,
+    FileUsed,
+    GroupInit,
+    ModelWrapped,
+    SampleCached,
+)
 from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, may_be_missing, owned, replicas
 from ddpdoctor.facts.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
-from ddpdoctor.finding import Fault, Fix, Severity, callers
+from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant
@@ -23,7 +33,7 @@ ATOMIC = frozenset(
     }
 )
 """They write a temporary file and rename it when it is whole (torch/hub.py): the worst is a download too many."""
-MEETINGS: tuple[type[Event], ...] = (Collective, ModelWrapped, GroupInit)
+MEETINGS: tuple[type[Event], ...] = (Collective, ModelWrapped, GroupInit, FileAwaited)
 """In all of them a rank waits for the others: DDP's constructor compares the parameters' shapes."""
 BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
@@ -32,6 +42,7 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     """Find downloads that all ranks reach, and that none has made before the others."""
     if not is_distributed(trace) or owned(trace, "launch"):
         return
+    yield from others_read_meanwhile(trace)
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
     made = {event.path.text() for event in downloads if event.op == "download"}
     for event in downloads:
@@ -72,6 +83,39 @@ def _is_for_every_rank(trace: Predicted, event: FileUsed | SampleCached) -> bool
         and runs_distributed(event)
         and _usual(trace, event)
         and _comes_to_train(trace, event)
+    )
+
+
+def others_read_meanwhile(trace: Predicted) -> Iterator[Fault]:
+    """Find downloads of some ranks that the others read without having waited for them."""
+    for event in trace.of(FileUsed):
+        if event.op != "download" or event.is_within("lock") or not is_rank_process(trace, event):
+            continue
+        if not for_some_ranks_only(event) or not _usual(trace, event) or "rank" in event.path.taint:
+            continue
+        read = next((one for one in _reads(trace, event) if not _others_wait(trace, event, one)), None)
+        if read is not None:
+            yield _read_too_soon(event, read)
+
+
+def _reads(trace: Predicted, download: FileUsed) -> Iterator[Event]:
+    """Yield what reads later what was downloaded: a file of that name, or the same data set without a download."""
+    downloaded = {event.place for event in trace.of(FileUsed) if event.op == "download"}
+    files = (one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == download.path.text())
+    sets = (one for one in trace.of(DatasetBuilt) if one.dataset.type == download.by)
+    for event in (*files, *sets):
+        follows = event.order > download.order and event.process == download.process
+        if follows and event.place not in downloaded and runs_distributed(event):
+            yield event
+
+
+def _read_too_soon(event: FileUsed, read: Event) -> Fault:
+    return Fault(
+        place=event.place,
+        message="only some ranks download this, and the others do not wait: they read what is not there yet",
+        places=(Label(place=read.place, text="read here"), *callers(event, most=2)),
+        event=event,
+        fix=Fix(description="put a barrier between the download and what reads it, outside the test on the rank"),
     )
 
 
@@ -172,7 +216,7 @@ def _elsewhere(other: FileUsed, event: FileUsed) -> bool:
     return all(isinstance(path, Constant) for path in both) and other.path.text() != event.path.text()
 
 
-def _others_wait(trace: Predicted, first: FileUsed, event: FileUsed) -> bool:
+def _others_wait(trace: Predicted, first: FileUsed, event: Event) -> bool:
     """Whether all ranks that download later meet the first one between the two downloads."""
     meetings = [one for kind in MEETINGS for one in trace.of(kind) if first.order < one.order < event.order]
     meetings = [one for one in meetings if one.process == event.process]

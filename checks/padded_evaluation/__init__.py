@@ -93,7 +93,7 @@ def _divides(trace: Predicted, sampler: SamplerBuilt) -> bool:
     given = [value for _, value in alternatives(sampler.replicas)] if sampler.replicas is not None else []
     counts = [one.value for one in given if isinstance(one, Constant) and isinstance(one.value, int) and one.value]
     ranks = counts if given and len(counts) == len(given) else numbers_of_ranks(trace, sampler.process)
-    return bool(sampler.lengths) and all(length % rank == 0 for length in sampler.lengths for rank in ranks)
+    return bool(ranks and sampler.lengths) and not any(n % rank for n in sampler.lengths for rank in ranks)
 
 
 def _adds(trace: Predicted, event: Collective, loader: Ref, built: LoaderBuilt) -> bool:

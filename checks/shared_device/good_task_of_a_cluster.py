@@ -1,4 +1,5 @@
 """SLURM gives each task a GPU of its own (--gpus-per-task=1)."""
+# not run: SLURM has to start it
 
 import os
 

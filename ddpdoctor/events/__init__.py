@@ -22,7 +22,7 @@ from ddpdoctor.events.data import (
     WorkerTouchesCuda,
 )
 from ddpdoctor.events.endings import Cut, LeftLoop, Raised, Substituted, Trial, Unfollowed, Unparsed, Warned
-from ddpdoctor.events.files import FileUsed, ItemTaken, SampleCached, State, StateLoaded
+from ddpdoctor.events.files import FileAwaited, FileUsed, ItemTaken, SampleCached, State, StateLoaded
 from ddpdoctor.events.gradients import GradientsClipped, GradientsZeroed, ScalerBuilt, SyncSwitched, Unscaled
 from ddpdoctor.events.metrics import Reported
 from ddpdoctor.events.model import (
@@ -80,6 +80,7 @@ __all__ = [
     "EpochEnded",
     "EpochSet",
     "Event",
+    "FileAwaited",
     "FileUsed",
     "Forward",
     "FrameworkOwns",

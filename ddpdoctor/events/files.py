@@ -47,6 +47,10 @@ class SampleCached(Event):
     path: Value
 
 
+class FileAwaited(Event):
+    """P: a loop goes round until a file is there."""
+
+
 class ItemTaken(Event):
     """P: an item is taken by its name out of what was read from a file; ``read`` are the loads by their ``order``."""
 

@@ -24,7 +24,7 @@ from ddpdoctor.events import (
 )
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Constant, Ref, Symbol, Value, alternatives
+from ddpdoctor.value import Constant, Either, Ref, Symbol, Value, alternatives
 from ddpdoctor.world import UNKNOWN
 
 
@@ -210,7 +210,10 @@ def uses_nccl_alone(init: GroupInit) -> bool:
 
 
 def default_of(value: Value | None) -> object:
-    """Return a constant's value, or an option's default, or ``None``."""
+    """Return a constant's value, or an option's default, or ``None``: of several values, where it is the same one."""
+    if isinstance(value, Either):
+        defaults = [default_of(option) for _, option in value.options]
+        return defaults[0] if defaults.count(defaults[0]) == len(defaults) else None
     if isinstance(value, Symbol):
         value = value.default
     return value.value if isinstance(value, Constant) else None

@@ -35,14 +35,10 @@ def started_here(trace: Predicted, process: str) -> int | None:
 
 
 def numbers_of_ranks(trace: Predicted, process: str) -> tuple[int, ...]:
-    """Return with how many ranks a process of a program's runs: as it says itself, or else those that are usual."""
+    """Return with how many ranks a process of a program's runs, where the program says so itself; else none."""
     sizes = [init.world_size for init in trace.of(GroupInit) if init.process == process]
     said = [size.value for size in sizes if isinstance(size, Constant) and str(size.value).isdigit()]
     if said and len(said) == len(sizes):
         return tuple(int(str(size)) for size in said)
     started = started_here(trace, process) if not said else None
-    return USUAL if started is None else (started,)
-
-
-USUAL = (2, 4, 8)
-"""The GPUs of a machine."""
+    return () if started is None else (started,)

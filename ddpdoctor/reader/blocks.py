@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import together
+from ddpdoctor.condition import any_of, as_formula, together
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute
@@ -58,16 +58,21 @@ def enter_manager(
 
 
 def _enter_either(walk: Walk, manager: Choice, node: ast.expr, frame: Frame, body: Callable[[Abstract], None]) -> None:
-    """Enter each of several possible managers under its condition; what follows is not divided."""
-    before, ends = walk.path, 0
+    """Enter each of several possible managers under its condition; what follows is divided where the body leaves."""
+    before, ends = walk.path, list[Condition]()
+    left = False
     for condition, option in options(manager):
         both = together(before, condition)
         if both is None or isinstance(option, (Known, Truth)):
             continue
         walk.path, walk.dead = both, False
         enter_manager(walk, option, node, frame, body)
-        ends += not walk.dead
-    walk.path, walk.dead = before, ends == 0
+        if not walk.dead:
+            ends.append(walk.path)
+            left = left or not walk.path <= both
+    walk.path, walk.dead = before, not ends
+    if left:
+        walk.path = walk.assuming(any_of(as_formula(end - before) for end in ends)) or before
 
 
 def _external_block(walk: Walk, manager: Abstract, node: ast.expr) -> tuple[str, Abstract]:

@@ -1,10 +1,11 @@
 """The ways out of a loop, and under which conditions its rounds take them."""
 
 import ast
+from collections.abc import Iterable
 
-from ddpdoctor.atom import Condition
+from ddpdoctor.atom import Condition, Formula, Literal
 from ddpdoctor.condition import negation
-from ddpdoctor.events import LeftLoop
+from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
@@ -12,11 +13,32 @@ from ddpdoctor.reader.walk import Walk
 
 def leave_loops(walk: Walk, node: ast.AST, frame: Frame, how: str, depth: int = 0) -> None:
     """Note that control leaves the loops of a function from a depth on: the outermost of those that have rounds."""
-    for loop, before in frame.loops[max(depth, 0) :]:
+    _leave_outermost(walk, node, how, frame.loops[max(depth, 0) :])
+
+
+def _leave_outermost(walk: Walk, node: ast.AST, how: str, loops: Iterable[tuple[Loop | None, Condition]]) -> None:
+    for loop, before in loops:
         if loop is not None:
             walk.emit(LeftLoop, node, how=how, loop=loop, since=before)
         if loop is not None or how in ("break", "continue"):
             return
+
+
+def raise_past_loops(walk: Walk, node: ast.Raise) -> None:
+    """Note the loops between a ``raise`` and the ``try`` around it, or around a call of its function, that goes on."""
+    named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
+    for at in range(len(walk.frames) - 1, -1, -1):
+        for depth, caught in reversed(walk.frames[at].catching):
+            if caught & {name, *ALL_EXCEPTIONS}:
+                inner = [left for frame in walk.frames[at + 1 :] for left in frame.loops]
+                _leave_outermost(walk, node, "raise", [*walk.frames[at].loops[depth:], *inner])
+                return
+    if walk.loops:
+        walk.emit(LeftLoop, node, how="end", loop=walk.loops[-1])
+
+
+ALL_EXCEPTIONS = ("Exception", "BaseException")
 
 
 def end_by_its_test(walk: Walk, node: ast.While, frame: Frame, before: Condition) -> None:
@@ -28,6 +50,11 @@ def end_by_its_test(walk: Walk, node: ast.While, frame: Frame, before: Condition
     if over is not None:
         walk.path = over
         leave_loops(walk, node.test, frame, "test", len(frame.loops) - 1)
+
+
+def awaits_a_file(formula: Formula) -> bool:
+    """Whether a ``while`` goes round for as long as some file is not there."""
+    return isinstance(formula, Literal) and not formula.holds and formula.atom.text.endswith(" exists")
 
 
 def leave_in_the_next_round(

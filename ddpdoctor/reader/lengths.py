@@ -70,7 +70,7 @@ def _of_call(walk: Walk, made: Made, depth: int) -> int | None:
 def _count(bounds: Sequence[Abstract]) -> int | None:
     """Return how many numbers a range has."""
     numbers = [one.value for one in bounds if isinstance(one, Known) and isinstance(one.value, int)]
-    return len(range(*numbers)) if 0 < len(numbers) == len(bounds) < 4 else None
+    return len(range(*numbers)) if 0 < len(numbers) == len(bounds) < 4 and numbers[2:] != [0] else None
 
 
 def _published(made: Made, name: str) -> int | None:
@@ -161,11 +161,12 @@ def rows(walk: Walk, call: Call) -> int | None:
 def part_of(walk: Walk, holder: Abstract, key: Abstract, item: Abstract) -> None:
     """Write down how long ``holder[start:stop]`` is."""
     sliced = known(key)
-    if isinstance(sliced, slice) and isinstance(item, Opaque) and isinstance(holder, (Opaque, Made)):
-        whole = _one(walk, holder, 0)
-        given = (sliced.start, sliced.stop, sliced.step)
-        if whole is not None and sliced.step != 0 and all(part is None or isinstance(part, int) for part in given):
-            note(item, len(range(whole)[sliced]))
+    if not isinstance(sliced, slice) or not isinstance(item, Opaque) or not isinstance(holder, (Opaque, Made)):
+        return
+    bounds = (sliced.start, sliced.stop, sliced.step)
+    whole = _one(walk, holder, 0)
+    if whole is not None and sliced.step != 0 and all(bound is None or type(bound) is int for bound in bounds):
+        note(item, len(range(whole)[sliced]))
 
 
 def split_into(walk: Walk, dataset: Abstract | None, parts: list[Abstract]) -> list[int | None]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, together
-from ddpdoctor.events import Loop
+from ddpdoctor.events import FileAwaited, Loop
 from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, Tags, derived, measures, options
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.displays import drawn_or_not
@@ -14,7 +14,7 @@ from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.iteration import count_of, generator_in, item_of, listed, loaders_in, rounds_of, yielded_through
-from ddpdoctor.reader.leaving import end_by_its_test, has_break, leave_in_the_next_round
+from ddpdoctor.reader.leaving import awaits_a_file, end_by_its_test, has_break, leave_in_the_next_round
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
@@ -60,6 +60,8 @@ def run_while(walk: Walk, node: ast.While, frame: Frame) -> None:
         frame.loops.pop()
     walk.loops = outer
     walk.path, walk.dead = before, False
+    if awaits_a_file(formula):
+        walk.emit(FileAwaited, node)
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not has_break(node)
     if endless:
         walk.dead = True

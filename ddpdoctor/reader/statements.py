@@ -14,7 +14,7 @@ from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.imports import run_import, run_import_from
-from ddpdoctor.reader.leaving import leave_loops
+from ddpdoctor.reader.leaving import ALL_EXCEPTIONS, leave_loops, raise_past_loops
 from ddpdoctor.reader.loops import run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
@@ -100,22 +100,10 @@ def _raise(walk: Walk, node: ast.Raise, frame: Frame) -> None:
         exception = walk.evaluate(node.exc, frame)
         if "SystemExit" in text(exception):
             frame.exits.append(walk.path)
-        _raise_past_loops(walk, node, frame)
+        raise_past_loops(walk, node)
     elif walk.loops:
         walk.emit(LeftLoop, node, how="end", loop=walk.loops[-1])
     walk.dead = True
-
-
-def _raise_past_loops(walk: Walk, node: ast.Raise, frame: Frame) -> None:
-    """Note the loops between a ``raise`` and the ``try`` of the same function that catches it and goes on."""
-    named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
-    for depth, caught in reversed(frame.catching):
-        if caught & {name, *_ALL_EXCEPTIONS}:
-            leave_loops(walk, node, frame, "raise", depth)
-            return
-    if walk.loops:
-        walk.emit(LeftLoop, node, how="end", loop=walk.loops[-1])
 
 
 def _break(walk: Walk, node: ast.Break, frame: Frame) -> None:
@@ -235,7 +223,7 @@ def _caught(node: "ast.Try") -> frozenset[str]:
         if any(_ends(inner) for one in handler.body for inner in nodes_of(one)):
             continue
         types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        found |= {_ALL_EXCEPTIONS[0] if one is None else getattr(one, "attr", getattr(one, "id", "")) for one in types}
+        found |= {ALL_EXCEPTIONS[0] if one is None else getattr(one, "attr", getattr(one, "id", "")) for one in types}
     return frozenset(found)
 
 
@@ -250,10 +238,7 @@ def _ends(node: ast.AST) -> bool:
 def _catches_all(handler: ast.ExceptHandler) -> bool:
     """Whether a handler is there for whatever goes wrong: bare, or for ``Exception`` or ``BaseException``."""
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(one is None or (isinstance(one, ast.Name) and one.id in _ALL_EXCEPTIONS) for one in types)
-
-
-_ALL_EXCEPTIONS = ("Exception", "BaseException")
+    return any(one is None or (isinstance(one, ast.Name) and one.id in ALL_EXCEPTIONS) for one in types)
 
 
 def _global(walk: Walk, node: ast.Global, frame: Frame) -> None:

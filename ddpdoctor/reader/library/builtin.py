@@ -9,7 +9,7 @@ from ddpdoctor.condition import all_of, any_of
 from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
 from ddpdoctor.reader.arguments import update_table
-from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
@@ -77,7 +77,8 @@ def _len(walk: Walk, call: Call) -> Abstract | None:
     flow = value.extra if isinstance(value, (Items, Table)) else value.tags  # how many there are, not what they hold
     tags = frozenset(tag for tag in flow if isinstance(tag, str) and tag != "data")
     sizes = lengths(walk, value) if isinstance(value, (Made, Opaque)) else ()
-    return Opaque(f"len({text(value)})", tags, expression=constant(sizes[0]) if len(sizes) == 1 else None)
+    known_one = constant(sizes[0]) if len(sizes) == 1 else None
+    return Opaque(f"len({text(value)})", tags, origin=origin_of(value), expression=known_one)
 
 
 def _listed(walk: Walk, call: Call) -> Abstract | None:

@@ -271,6 +271,10 @@ def _subset_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abst
     return value.argument(name, positions[name]) if name in positions else None
 
 
+def _part_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abstract | None:
+    return value.argument("dataset", 0) if name == "dataset" else None
+
+
 FUNCTIONS = {
     LOADER: _loader,
     "torchdata.stateful_dataloader.StatefulDataLoader": _loader,
@@ -297,4 +301,5 @@ ATTRIBUTES = {
     DISTRIBUTED_SAMPLER: _sampler_attribute,
     "torch.utils.data.BatchSampler": _sampler_attribute,
     "torch.utils.data.Subset": _subset_attribute,
+    "torch.utils.data.random_split": _part_attribute,
 }

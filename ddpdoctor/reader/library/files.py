@@ -109,6 +109,13 @@ def _named_open(walk: Walk, call: Call) -> Abstract | None:
     return _open(walk, call._replace(args=(call.receiver, *call.args), path="builtins.open")) if call.receiver else None
 
 
+def _read_bytes(walk: Walk, call: Call) -> Abstract | None:
+    """``path.read_bytes()``: what comes of it is not known."""
+    if call.receiver is not None:
+        use_file(walk, "load", call.receiver, call)
+    return None
+
+
 def _save_pretrained(walk: Walk, call: Call) -> Abstract | None:
     """``model.save_pretrained(folder)``; with ``is_main_process`` only where that holds, as its documentation says."""
     if not isinstance(call.receiver, (Made, Object, Opaque)) or not call.args:
@@ -203,5 +210,6 @@ CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "porta
 METHODS = {
     **dict.fromkeys(("exists", "is_file", "is_dir"), _exists),
     "open": _named_open,
+    "read_bytes": _read_bytes,
     "save_pretrained": _save_pretrained,
 }

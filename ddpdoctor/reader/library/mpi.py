@@ -31,6 +31,8 @@ _COMMUNICATORS = ("mpi4py.MPI.COMM_WORLD",)
 
 
 _MPI_COLLECTIVES = [
+    "barrier",
+    "Barrier",
     "bcast",
     "Bcast",
     "allreduce",

@@ -1,12 +1,17 @@
 """Tensors that are made: on which device, in which layout, and what flows into them."""
 
+import ast
+
+from ddpdoctor.condition import as_formula
 from ddpdoctor.reader.abstract import Abstract, Attribute, Items, Known, Opaque, is_none
 from ddpdoctor.reader.attributes import origin_of
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.lengths import note, rows
 from ddpdoctor.reader.library.devices import is_cpu, use_device
 from ddpdoctor.reader.library.layouts import format_named
+from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -71,6 +76,24 @@ def _viewed(walk: Walk, call: Call) -> Abstract | None:
     return view
 
 
+def _filled(walk: Walk, call: Call) -> Abstract | None:
+    """``stop.fill_(1)`` that only some ranks come to: from then on the variable has either of two values."""
+    node = (
+        call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else None
+    )
+    path = as_formula(walk.path)
+    if not isinstance(call.receiver, Opaque) or not any(is_about(path, kind) for kind in ("rank", "data")):
+        return None
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    name = f"{text(call.receiver)} after {walk.line(call.node)}"
+    filled = Opaque(name, call.receiver.tags | call.flow(), origin=call.receiver.origin)
+    assign(walk, node, filled, call.frame)
+    return filled
+
+
+FILLING = ("fill_", "add_", "copy_", "zero_")
+
 FUNCTIONS = {
     **{
         f"torch.{name}": _factory
@@ -100,4 +123,4 @@ FUNCTIONS = {
     },
 }
 VIEWS = ("view", "view_as", "reshape", "contiguous", "unflatten", "detach", "squeeze", "unsqueeze", "flatten", "ravel")
-METHODS = dict.fromkeys(VIEWS, _viewed)
+METHODS = {**dict.fromkeys(VIEWS, _viewed), **dict.fromkeys(FILLING, _filled)}
