@@ -1,7 +1,7 @@
 """Tests in canonical form, and what is said of them: that one holds, that several do, that a formula does."""
 
-from collections.abc import Hashable
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.place import Place
@@ -41,7 +41,7 @@ class Atom:
 
     def __init__(
         self,
-        text: str,
+        text: str = "",
         kind: str = "other",
         expression: Expression | None = None,
         place: Place | None = None,
@@ -51,7 +51,6 @@ class Atom:
         measured: frozenset[Hashable] = frozenset(),
         local: frozenset[Hashable] = frozenset(),
     ) -> None:
-        self.text = text
         self.kind = kind
         self.expression = expression
         self.line = place.line if place is not None else 0
@@ -60,16 +59,28 @@ class Atom:
         self.by_default = by_default
         self.measured = measured
         self.local = local
-        self.inside: frozenset[Atom] = frozenset(
-            literal.atom for alternative in definition or () for literal in alternative
-        )
-        self.kinds: frozenset[str] = (
-            frozenset({kind}) if definition is None else frozenset().union(*(atom.kinds for atom in self.inside))
-        )
-        self.depth: int = 1 + max((atom.depth for atom in self.inside), default=-1)
-        self.refusals = tuple(
-            (alternative, frozenset(literal.opposite() for literal in alternative)) for alternative in definition or ()
-        )
+        self.inside: frozenset[Atom] = NO_ATOMS
+        self.kinds: frozenset[str] = frozenset((kind,))
+        self.depth = 0
+        if definition is None:
+            self.text = text
+            self.refusals: tuple[tuple[Condition, Condition], ...] = ()
+        else:
+            inside = {literal[0] for alternative in definition for literal in alternative}
+            self.inside = frozenset(inside)
+            self.kinds = NO_KINDS.union(*[atom.kinds for atom in inside])
+            self.depth = 1 + max([atom.depth for atom in inside], default=-1)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Work out what few disjunctions are asked for: their text, and what refuses their alternatives."""
+            definition = object.__getattribute__(self, "definition")
+            if name == "text":
+                self.text = either(definition)
+            elif name == "refusals":
+                self.refusals = tuple((one, frozenset([literal.opposite() for literal in one])) for one in definition)
+            return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
         return self.text
@@ -83,7 +94,8 @@ class Literal(NamedTuple):
 
     def opposite(self) -> "Literal":
         """Return the literal that holds exactly when this one does not."""
-        return _literal(Literal, (self.atom, not self.holds))
+        atom, holds = self
+        return _literal(Literal, (atom, not holds))
 
     def __str__(self) -> str:
         return self.atom.text if self.holds else f"not ({self.atom.text})"
@@ -102,6 +114,16 @@ class AllOf(NamedTuple):
 
 
 Condition: TypeAlias = frozenset[Literal]
+NO_ATOMS: frozenset[Atom] = frozenset()
+NO_KINDS: frozenset[str] = frozenset()
+
+MAX_TEXT = 200
+
+
+def either(alternatives: Iterable[Condition]) -> str:
+    """Return the canonical text of a disjunction."""
+    texts = sorted([" and ".join(sorted(map(str, one))) for one in alternatives])
+    return f"({' or '.join(texts)})"[:MAX_TEXT]
 
 
 Formula: TypeAlias = bool | Literal | AllOf

@@ -5,16 +5,15 @@ definition, so that its negation is exact and costs nothing. A :data:`Formula` i
 :func:`assume` adds one to a condition.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal
+from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal, either
 from ddpdoctor.memory import remembered
 
 MAX_ALTERNATIVES = 16
 """A disjunction of more alternatives costs more than it tells: it becomes an atom about which nothing is known."""
 MAX_DEPTH = 60
 """How deep disjunctions may lie in disjunctions: a program can put one more around the last in every line."""
-MAX_TEXT = 200
 
 
 def negation(formula: Formula) -> Formula:
@@ -65,7 +64,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
         return True
     depth = max(literal.atom.depth for one in kept for literal in one)
     if len(kept) > MAX_ALTERNATIVES or depth > MAX_DEPTH:
-        return Literal(Atom(_text(kept), "other"), True)
+        return Literal(Atom(either(kept), "other"), True)
     return Literal(_named(frozenset(kept)), True)
 
 
@@ -87,7 +86,7 @@ def _exhaustive(alternatives: set[Condition]) -> bool:
 @remembered(20_000)
 def _named(definition: frozenset[Condition]) -> Atom:
     """Return the atom of a disjunction: the same one for the same definition."""
-    return Atom(_text(definition), "any", definition=definition)
+    return Atom(kind="any", definition=definition)
 
 
 def compact(condition: Condition) -> Condition:
@@ -99,11 +98,6 @@ def compact(condition: Condition) -> Condition:
 
 
 MAX_PLAIN = 3
-
-
-def _text(alternatives: Iterable[Condition]) -> str:
-    texts = sorted(" and ".join(sorted(map(str, one))) for one in alternatives)
-    return f"({' or '.join(texts)})"[:MAX_TEXT]
 
 
 def as_formula(condition: Condition) -> Formula:
@@ -134,7 +128,10 @@ def together(first: Condition, second: Condition) -> Condition | None:
     return first if second <= first else _with(first, second - first)
 
 
-def _with(condition: Condition, added: Iterable[Literal]) -> Condition | None:
+def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
+    for atom, holds in added:
+        if (atom, not holds) in condition:
+            return None
     parts = set(condition)
     disjunctions = list(_disjunctions(condition))
     queue = list(added)

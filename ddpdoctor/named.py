@@ -4,6 +4,7 @@ Those of ``typing`` and ``collections`` compile a function for each class and fo
 a class, where the source layer has some thirty and must start in milliseconds. To a type checker these are the same.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["NamedTuple"]
@@ -25,21 +26,15 @@ else:
             cls = super().__new__(mcls, name, bases, {"__slots__": (), **namespace})
             cls._fields = tuple(cls.__annotations__)
             cls._field_defaults = {field: namespace[field] for field in cls._fields if field in namespace}
-            cls._required = next((i for i, field in enumerate(cls._fields) if field in namespace), len(cls._fields))
-            cls._usual = tuple(map(namespace.get, cls._fields))
+            required = next((i for i, field in enumerate(cls._fields) if field in namespace), len(cls._fields))
+            if cls._fields and "__new__" not in namespace:
+                cls.__new__ = _maker(len(cls._fields), required, tuple(map(namespace.get, cls._fields)))
             for index, field in enumerate(cls._fields):
                 setattr(cls, field, _tuplegetter(index, None) if _tuplegetter else property(itemgetter(index)))
             return cls
 
     class NamedTuple(tuple, metaclass=_Definition):
         """An immutable tuple whose items have names and types, and defaults where they are given some."""
-
-        def __new__(cls, *values: Any, **named: Any) -> "NamedTuple":
-            if named or not cls._required <= len(values) <= len(cls._fields):
-                values += _rest(cls, len(values), named)
-            elif len(values) < len(cls._fields):
-                values += cls._usual[len(values) :]
-            return _tuple(cls, values)
 
         def __getnewargs__(self) -> tuple[Any, ...]:
             return tuple(self)
@@ -60,6 +55,20 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
     _tuple = tuple.__new__
+
+    def _maker(count: int, required: int, usual: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the ``__new__`` of a tuple of so many fields, for the many calls that name none of them above all."""
+
+        def made(cls: type, *values: Any, **named: Any) -> "NamedTuple":
+            if not named:
+                given = len(values)
+                if given == count:
+                    return _tuple(cls, values)
+                if required <= given < count:
+                    return _tuple(cls, values + usual[given:])
+            return _tuple(cls, values + _rest(cls, len(values), named))
+
+        return made
 
     def _rest(cls: type, first: int, named: dict[str, Any]) -> tuple[Any, ...]:
         """Return the values of the fields that were not given by position, from the first of them on."""

@@ -77,7 +77,7 @@ class Ref(Value):
         return isinstance(other, Ref) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash((self.place, self.n, self.stack[-2:]))  # of what is equal this is too, and it takes less time
 
     def text(self) -> str:
         return f"{self.type.rpartition('.')[2]} (line {self.place.line})"

@@ -21,7 +21,7 @@ def can_hold_a_port(value: int | str) -> bool:
 
 def is_flag(value: int | str) -> bool:
     """Whether a literal is the name of a command-line option."""
-    return isinstance(value, str) and re.fullmatch(_FLAG, value) is not None
+    return isinstance(value, str) and value[:2] == "--" and re.fullmatch(_FLAG, value) is not None
 
 
 def port_named(address: Abstract | None) -> Abstract | None:

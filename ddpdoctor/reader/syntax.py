@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias, TypeGuard
 
 from ddpdoctor.reader.objects import Class
@@ -242,6 +243,7 @@ def speaks_of_ranks(node: ast.AST) -> bool:
 _COUNTED = re.compile(r"\.[ \t]*(\w+)[ \t]*(?:\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=(?!=)")
 
 
+@lru_cache(maxsize=1_000)
 def counted_attributes(source: str) -> frozenset[str]:
     """Return the attributes that a module counts up somewhere (``self.step += 1``)."""
     return frozenset(_COUNTED.findall(source))

@@ -1,5 +1,7 @@
 """Calls that are not followed: what they may do that matters, by their names."""
 
+from functools import lru_cache
+
 NO_SETTING_UP = ("torch.nn.init", "builtins.", "logging.")
 SETTING_UP = (
     *("init", "setup", "set_up", "dist", "launch", "boot", "ddp", "slurm", "parallel", "world", "prepare", "environ"),
@@ -9,6 +11,7 @@ SETTING_UP = (
 """Parts of the names of calls outside the project that may set up the process group."""
 
 
+@lru_cache(maxsize=5_000)
 def may_set_up(call: str) -> bool:
     """Whether a call outside the project may set up the process group, by its name."""
     lowered = call.lower()

@@ -37,6 +37,9 @@ LOCAL = frozenset({"clock", "file", "signal"})
 STEPS_A_LOOK = 64
 """The steps between two looks at the clock: mostly some microseconds, but tens of milliseconds each at the worst."""
 
+LONG = 511
+"""How many literals make a condition so long that each step takes noticeably more."""
+
 
 class OutOfBudget(Exception):
     """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
@@ -101,7 +104,9 @@ class Walk:
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Abstract:
         """Return the value of an expression."""
-        self._tick()
+        self.steps_left -= 1
+        if self.steps_left < self._look or len(self.path) > LONG:
+            self._look_around()
         evaluator = self.tables.expressions.get(type(node))
         return Opaque(f"{type(node).__name__} in {self.line(node)}") if not evaluator else evaluator(self, node, frame)
 
@@ -111,7 +116,9 @@ class Walk:
         for node in body:
             if self.dead:
                 return
-            self._tick()
+            self.steps_left -= 1
+            if self.steps_left < self._look or len(self.path) > LONG:
+                self._look_around()
             runner = statements.get(type(node))
             if runner is not None:  # else syntax of a Python newer than this one knows of
                 runner(self, node, frame)
@@ -152,8 +159,9 @@ class Walk:
         """Interpret a module of the project, once."""
         self.tables.load(self, module)
 
-    def _tick(self) -> None:
-        self.steps_left -= 1 + (len(self.path) >> 9 << 8)  # what a step takes grows with a long condition
+    def _look_around(self) -> None:
+        """Look whether the budget is used up: not at every step, which would take as long as many a step does."""
+        self.steps_left -= len(self.path) >> 9 << 8  # what a step takes grows with a long condition
         if self.steps_left < self._look:
             self._look = self.steps_left - STEPS_A_LOOK
             if self.steps_left < 0 or time.process_time() > self._deadline:
