@@ -101,6 +101,39 @@ def _is_shut_out(condition: Condition, member: Member) -> bool:
     return not any(_all(_worth_in(one, case, member) for one in there) for case in cases)
 
 
+def answered_apart(condition: Condition, given: Condition) -> tuple[Member, frozenset[Atom], frozenset[Atom]] | None:
+    """Return a rank that can answer a condition otherwise than the first: by which tests it, and by which the first.
+
+    In every case in which they differ ``given`` holds, and neither asks for nothing.
+    """
+    mixed = [one for one in condition if one.atom.definition is not None and _asks_for_rank(one.atom)]
+    leaves: frozenset[Atom] = frozenset().union(*(_leaves(one.atom) for one in mixed))
+    for world in WORLDS.values() if mixed else ():
+        unknown = [atom for atom in leaves if any(_worth_on(atom, member) is None for member in world)]
+        if len(unknown) > MAX_CASES:
+            return None
+        cases = [dict(zip(unknown, answers, strict=True)) for answers in product((True, False), repeat=len(unknown))]
+        cases = [case for case in cases if _worth_in(as_formula(given), case, world[0]) is not False]
+        whole = AllOf(frozenset(mixed))
+        first = [_worth_in(whole, case, world[0]) for case in cases]
+        for member in world[1:]:
+            other = [_worth_in(whole, case, member) for case in cases]
+            if any(one is not another for one, another in zip(first, other, strict=True)):
+                return member, _asked(unknown, cases, other), _asked(unknown, cases, first)
+    return None
+
+
+def _asked(unknown: list[Atom], cases: list[dict[Atom, bool]], answers: list[bool | None]) -> frozenset[Atom]:
+    """Return the tests on which an outcome depends: with another answer to one of them it is another."""
+    outcome = {frozenset(case.items()): answer for case, answer in zip(cases, answers, strict=True)}
+    return frozenset(
+        atom
+        for atom in unknown
+        for case, answer in zip(cases, answers, strict=True)
+        if outcome.get(frozenset({**case, atom: not case[atom]}.items()), answer) is not answer
+    )
+
+
 MAX_CASES = 6
 """How many tests that cannot be told are tried both ways."""
 

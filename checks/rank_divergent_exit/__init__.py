@@ -6,7 +6,7 @@ from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
 from ddpdoctor.events import Collective, LeftLoop
 from ddpdoctor.facts import is_distributed, is_rank_process, owned
-from ddpdoctor.facts.apart import divided_by_rank, meets_in, own_tests
+from ddpdoctor.facts.apart import divided_by_rank, kept_by_the_others, meets_in, own_tests
 from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
@@ -23,7 +23,8 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
         decides = event.when - event.since
         by_rank = divided_by_rank(decides)
         own = list(own_tests(trace, decides))
-        tests = [by_rank] if by_rank is not None else own
+        kept = None if by_rank is not None or own else kept_by_the_others(trace, event, decides)
+        tests = [one for one in (by_rank, kept) if one is not None] or own
         if not tests or told & set(tests):
             continue
         meeting = meets_in(trace, event.loop, event.process)
@@ -38,7 +39,7 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
                 *(Label(place=test.place, text="decided here") for test in tests[:1] if test.place is not None),
                 Label(place=meeting.place, text="the others wait here"),
             ),
-            confidence=Confidence.MEDIUM if by_rank is None and "file" in own[0].local else Confidence.HIGH,
+            confidence=Confidence.MEDIUM if by_rank is None and own and "file" in own[0].local else Confidence.HIGH,
             event=event,
             fix=Fix(description="share the decision first: all_reduce it with ReduceOp.MAX, or broadcast rank 0's"),
         )
@@ -47,6 +48,8 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
 def _who(by_rank: Atom | None, own: list[Atom]) -> str:
     if by_rank is not None:
         return "only some ranks leave this loop here"
+    if not own:
+        return "a rank leaves this loop by what only it has written"
     reasons = {"clock": "its own clock", "file": "when it sees the file", "signal": "when the signal comes to it"}
     reason = next((reasons[one] for one in reasons for atom in own if one in atom.local), "its own part of the data")
     return f"a rank leaves this loop by {reason}" if reason.startswith("its") else f"a rank leaves this loop {reason}"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.condition import as_formula, literals
 from ddpdoctor.events import Backward, Collective, Event, Forward, LoaderBuilt, Loop
-from ddpdoctor.facts import loaders, replicas
+from ddpdoctor.facts import in_group, loaders, replicas
 from ddpdoctor.facts.ranks import can_hold_among_ranks
 from ddpdoctor.trace import Predicted
-from ddpdoctor.truth import divides_ranks
+from ddpdoctor.truth import answered_apart, divides_ranks
 from ddpdoctor.value import Ref
 
 
@@ -59,6 +59,28 @@ MADE = (
 def _is_dealt_out(loader: LoaderBuilt | None) -> bool:
     """Whether each rank draws its own part of the data from a loader."""
     return loader is not None and loader.sharded_by not in (None, "unknown")
+
+
+def kept_by_the_others(trace: Predicted, event: Event, condition: Condition) -> Atom | None:
+    """Return the test that ranks answer by what they had before, while the first answers by what only it has written.
+
+    So it is in ``if rank == 0: stop = …`` with ``if stop: break`` after it, where nothing sends ``stop`` to the others.
+    """
+    found: Atom | None = None
+    for init in in_group(trace, event):
+        apart = answered_apart(condition, init.when)
+        if apart is None:
+            return None
+        _, kept, written = apart
+        if not kept or not written - kept or not all(_is_of_before(atom) for atom in kept):
+            return None
+        found = min(kept, key=lambda atom: atom.text)
+    return found
+
+
+def _is_of_before(atom: Atom) -> bool:
+    """Whether a test is on a variable alone, and on nothing that a call has given or that the user chooses."""
+    return atom.kind == "other" and not re.search(r"[(@]", atom.text.replace(".item()", ""))
 
 
 def divided_by_rank(condition: Condition) -> Atom | None:

@@ -14,6 +14,7 @@ from ddpdoctor.reader.abstract import (
     Table,
     Tags,
     Truth,
+    clipped,
     is_none,
     known,
     options,
@@ -69,12 +70,12 @@ def _collective(walk: Walk, call: Call) -> Abstract:
 
 def _replace_what_ranks_held(walk: Walk, call: Call, value: Abstract) -> None:
     """Give a variable of which ranks held different values the one that a collective wrote over them."""
-    name = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
-    if not isinstance(value, Choice) or not isinstance(name, ast.Name):
+    target = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
+    if not isinstance(value, Choice) or not isinstance(target, (ast.Name, ast.Attribute)):
         return
     if any(is_about(as_formula(when), kind) for when, _ in value.options for kind in ("rank", "data")):
         whole = Opaque(f"what came instead of {text(value)}", uniform(value.tags, "gather"))
-        assign(walk, ast.Name(name.id, ast.Store()), whole, call.frame)
+        assign(walk, target, whole, call.frame)
 
 
 def way_of(op: str) -> str:
@@ -124,11 +125,21 @@ _DIFFERENTIABLE_POSITION = {"all_gather": 1, "gather": 2, "scatter": 2}
 """The functions that gradients pass through take their tensors in other ways (torch/distributed/nn/functional.py)."""
 
 
+OF_ALL = " of all ranks"
+"""What the name of a value ends in that a collective has written."""
+
+
 def make_uniform(value: Abstract, how: str = "gather") -> None:
     """Note that a collective gave every rank the same value: it is rank-local no longer."""
     make_whole(value, how)
     if isinstance(value, (Opaque, Made)):
         value.tags = uniform(value.tags, how)
+    if isinstance(value, Opaque) and not value.name.endswith(OF_ALL):
+        value.name = clipped(f"({value.name}){OF_ALL}")
+    elif isinstance(value, Choice):
+        for _, option in value.options:
+            if isinstance(option, Opaque):
+                make_uniform(option, how)
     elif isinstance(value, Items):
         value.extra = uniform(value.extra, how)
         for i, item in enumerate(value.items):
@@ -157,6 +168,14 @@ def make_whole(value: Abstract, how: str) -> None:
         value.extra = put_together(value.extra, how)
 
 
+def _received(walk: Walk, call: Call) -> Abstract | None:
+    """``dist.recv(tensor)``: the tensor holds what another rank has sent."""
+    tensor = call.argument("tensor", 0)
+    if tensor is not None:
+        make_uniform(tensor)
+    return None
+
+
 def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
     """Collectives that are methods of a framework's object: not when a project's own object has them."""
     if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
@@ -178,6 +197,7 @@ def _metric_computed(walk: Walk, call: Call) -> Abstract | None:
 
 
 FUNCTIONS = {
+    **dict.fromkeys(("torch.distributed.recv", "torch.distributed.irecv"), _received),
     **{f"torch.distributed.{name}": _collective for name in COLLECTIVES},
     **{f"{DIFFERENTIABLE}{name}": _collective for name in COLLECTIVES},
 }
