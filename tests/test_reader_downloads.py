@@ -61,3 +61,19 @@ def test_what_goes_to_the_memory_or_comes_from_here_is_none(tmp_path, text):
 )
 def test_commands_that_download(tmp_path, text):
     assert len(downloads(read(tmp_path, text, head=HEAD))) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("torchvision.datasets.CIFAR10('data', download=True)", ["'data'"]),
+        ("torchaudio.datasets.GTZAN('data', download=True)", ["'data'"]),
+        ("torchaudio.datasets.SPEECHCOMMANDS('data', 'speech_commands_v0.02', 'SpeechCommands', True)", ["'data'"]),
+        ("torchaudio.datasets.VCTK_092('data', 'mic2', True)", ["'data'"]),
+        ("torchaudio.datasets.LIBRISPEECH('data', 'train-clean-100')", []),
+        ("medmnist.PathMNIST('train', download=True, root='data')", ["'data'"]),
+        ("medmnist.PathMNIST('train', None, None, False)", []),
+    ],
+)
+def test_data_sets_that_fetch_themselves(tmp_path, made, found):
+    assert downloads(read(tmp_path, made, head=f"{HEAD}import torchaudio, torchvision, medmnist\n")) == found

@@ -145,13 +145,16 @@ def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     """Whether no option that the user has to give decides on a download: then it is the user's configuration.
 
     Which data set or published model is taken is no such option: whoever takes that one downloads it. Nor is what
-    every training run needs: an option for several GPUs, or what a number has to be a multiple of.
+    every training run needs: an option for several GPUs, or what a number has to be a multiple of. Nor is a way to
+    train (``--eval``) that fetches what it finds missing, whoever has not asked for a download.
     """
     wraps = replicas(trace)
     needed = frozenset.intersection(*(wrap.when for wrap in wraps)) if wraps else ALWAYS
     needed |= {one for one in event.when if may_be_missing(one, event.path) and one.atom.definition is not None}
     chosen = {_option_of(literal) for literal in event.when if literal.holds and _is_a_choice(literal)}
     asked = frozenset(one for one in event.when - needed if not _is_a_choice(one) and _option_of(one) not in chosen)
+    if any(may_be_missing(one, event.path) for one in event.when):
+        asked = frozenset(one for one in asked if not _is_a_mode(one))
     if holds_by_default(as_formula(asked)) is False or any(_is_about_the_place(one, event) for one in asked):
         return False
     options = [literal.atom for literal in literals(asked) if literal.atom.kind == "configuration"]
@@ -196,6 +199,14 @@ def _option_of(literal: Literal) -> str:
     return about.pop() if len(about) == 1 else ""
 
 
+def _is_a_mode(literal: Literal) -> bool:
+    """Whether a test is on a flag that is off by default, and that says nothing of fetching or making files."""
+    atom = literal.atom
+    off = atom.kind == "configuration" and literal.holds and atom.by_default is False
+    return off and " " not in atom.text and ASKED_FOR.search(atom.text) is None
+
+
+ASKED_FOR = re.compile(r"down_?load|fetch|prepar|pull|get_data|cache|build|creat|generat|force|only|setup|init", re.I)
 CHOICE = re.compile(r" (?:==|in) ['\"\[(]")
 
 

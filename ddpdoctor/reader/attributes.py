@@ -11,7 +11,7 @@ from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Super
 from ddpdoctor.reader.paths import canonical
-from ddpdoctor.reader.settings import Settings
+from ddpdoctor.reader.settings import Setting, Settings
 from ddpdoctor.reader.stored import Content, loads_in
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -158,7 +158,7 @@ def _of_settings(walk: Walk, value: Settings, name: str, node: ast.AST) -> Abstr
 
 
 def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
-    """Read the attribute of every option that can have it: ``None`` and other constants cannot."""
+    """Read the attribute of every option that can have it: ``None`` and other constants cannot, nor any module."""
     found = []
     before = walk.path
     for condition, option in value.options:
@@ -166,7 +166,10 @@ def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
         if both is None or (isinstance(option, Known) and not isinstance(option.value, str)):
             continue
         walk.path = both
-        found.append((condition, get_attribute(walk, option, name, node)))
+        attribute = get_attribute(walk, option, name, node)
+        if isinstance(option, Package) and isinstance(attribute, External) and not option.module.stars:
+            continue
+        found.append((condition, attribute))
     walk.path = before
     return choice(found) if found else Attribute(value, name)
 
@@ -208,6 +211,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Super: _of_super,  # type: ignore[dict-item]
     Made: _of_made,  # type: ignore[dict-item]
     Opaque: _of_opaque,  # type: ignore[dict-item]
+    Setting: _of_opaque,  # type: ignore[dict-item]
     Settings: _of_settings,  # type: ignore[dict-item]
     Attribute: _of_attribute,  # type: ignore[dict-item]
     Content: _of_content,  # type: ignore[dict-item]

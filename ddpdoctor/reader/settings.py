@@ -15,6 +15,12 @@ from ddpdoctor.world import RANK_LEAVES
 CONFIGURATION = frozenset({"configuration"})
 
 
+class Setting(Opaque):
+    """A value that a configuration file has: each experiment has a file of its own, and another value."""
+
+    __slots__ = ()
+
+
 class Settings(Opaque):
     """A configuration, or a part of one: ``contents`` are what the files that it can come from hold there.
 
@@ -48,7 +54,7 @@ class Settings(Opaque):
             found = hinted(str(key), CONFIGURATION, origin="configuration", label=name)
             found.default = default
             return found
-        return Opaque(name, CONFIGURATION, origin="configuration", default=default)
+        return Setting(name, CONFIGURATION, origin="configuration", default=default)
 
     def table(self) -> Table:
         """Return it as a dictionary; it can hold more where it is not certain which file it is."""

@@ -37,6 +37,7 @@ from ddpdoctor.reader.library import (
     groups,
     ignite,
     import_path,
+    importing,
     introspection,
     kinds,
     layouts,
@@ -65,6 +66,7 @@ ContextModel = Callable[[Walk, Abstract, ast.AST], "tuple[str, Abstract] | None"
 
 SUBJECTS: tuple[Any, ...] = (
     builtin,
+    importing,
     introspection,
     containers,
     named_tuples,

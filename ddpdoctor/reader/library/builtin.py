@@ -14,10 +14,10 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, write
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_range
-from ddpdoctor.reader.formulas import boolean, by_default, number, truth_of
+from ddpdoctor.reader.formulas import boolean, number, truth_of
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.lengths import lengths
-from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object, Package, Partial
+from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
@@ -183,34 +183,6 @@ def _atexit(walk: Walk, call: Call) -> Abstract | None:
     return call.args[0] if call.args else None
 
 
-def _import_module(walk: Walk, call: Call) -> Abstract | None:
-    """``import_module(name)``; of a name whose last part is not known, every module of the package is imported.
-
-    That is how packages have their registries filled.
-    """
-    given = call.args[0] if call.args else NONE
-    name = known(by_default(given))
-    if not isinstance(name, str) or name.endswith("."):  # the option that names the module is empty by default
-        _import_all(walk, given)
-        return None
-    package = known(call.argument("package", 1))
-    if name.startswith(".") and isinstance(package, str):
-        name = f"{package}{name}"
-    module = walk.project.find(name)
-    return Package(module) if module is not None else External(name)
-
-
-def _import_all(walk: Walk, name: Abstract) -> None:
-    first = known(name.parts[0]) if isinstance(name, Opaque) and len(name.parts) == 2 else None
-    package = walk.project.find(first[:-1]) if isinstance(first, str) and first.endswith(".") else None
-    for module in walk.project.submodules(package)[:MAX_IMPORTED] if package is not None else ():
-        walk.load(module)
-
-
-MAX_IMPORTED = 40
-"""How many modules of a package are imported where a name that is not known says which."""
-
-
 def _path_joined(walk: Walk, call: Call) -> Abstract:
     pieces: list[Abstract] = []
     for i, arg in enumerate(call.args):
@@ -281,7 +253,6 @@ FUNCTIONS = {
     "functools.wraps": _returning_decorator,
     "functools.update_wrapper": _first_argument,
     "ddpdoctor.identity": _first_argument,
-    "importlib.import_module": _import_module,
     "os.path.join": _path_joined,
     "os.path.expanduser": _first_argument,
     "os.path.abspath": _first_argument,

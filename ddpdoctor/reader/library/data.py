@@ -192,10 +192,12 @@ def _plain_sampler(walk: Walk, call: Call) -> Abstract:
     return made
 
 
-def _torchvision_dataset(walk: Walk, call: Call) -> Abstract:
+def _downloading_dataset(walk: Walk, call: Call) -> Abstract:
+    """``CIFAR10(root, download=True)``: each of these writes, or unpacks, into the folder that others may read."""
     made = walk.make(call)
     walk.emit(DatasetBuilt, call.node, dataset=made.ref)
-    download = call.argument("download", _DOWNLOAD_POSITION.get(call.path.rpartition(".")[2]))
+    package, _, name = call.path.rpartition(".")
+    download = call.argument("download", _DOWNLOAD_POSITION.get(name, _USUAL_POSITION.get(package)))
     for when, option in options(download or NONE):
         here = walk.assuming_also(when)
         default = option.default if isinstance(option, Opaque) else option
@@ -207,7 +209,11 @@ def _torchvision_dataset(walk: Walk, call: Call) -> Abstract:
     return made
 
 
-_DOWNLOAD_POSITION = {"CIFAR10": 4, "CIFAR100": 4, "MNIST": 4, "FashionMNIST": 4, "KMNIST": 4, "SVHN": 4, "STL10": 5}
+_DOWNLOAD_POSITION = {
+    **dict.fromkeys(("CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "KMNIST", "SVHN"), 4),
+    **{"STL10": 5, "VCTK_092": 2, "DR_VCTK": 2},
+}
+_USUAL_POSITION = {"torchaudio.datasets": 3, "medmnist": 3}
 
 
 def _dataset(walk: Walk, call: Call) -> Abstract:
@@ -294,7 +300,7 @@ FUNCTIONS = {
     "torch.utils.data.ConcatDataset": _dataset,
     "torch.utils.data.TensorDataset": _dataset,
 }
-PREFIXES = {"torchvision.datasets.": _torchvision_dataset}
+PREFIXES = dict.fromkeys(("torchvision.datasets.", "torchaudio.datasets.", "medmnist."), _downloading_dataset)
 METHODS = {"set_epoch": _set_epoch}
 ATTRIBUTES = {
     LOADER: _loader_attribute,

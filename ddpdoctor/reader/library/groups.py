@@ -60,7 +60,7 @@ def _init(walk: Walk, call: Call) -> Abstract:
 
 def _is_told(value: Abstract | None, what: Opaque) -> None:
     """Take a number of which nothing else is known for what the group is told that it is."""
-    if isinstance(value, Opaque) and value.expression is None and not value.tags & what.tags:
+    if isinstance(value, Opaque) and value.expression is None:
         value.expression, value.tags = what.expression, value.tags | what.tags | {"guessed"}
 
 
