@@ -110,7 +110,7 @@ def answered_apart(condition: Condition, given: Condition) -> tuple[Member, froz
     leaves: frozenset[Atom] = frozenset().union(*(_leaves(one.atom) for one in mixed))
     for world in WORLDS.values() if mixed else ():
         unknown = [atom for atom in leaves if any(_worth_on(atom, member) is None for member in world)]
-        if len(unknown) > MAX_CASES:
+        if len(unknown) > MAX_TRIED:
             return None
         cases = [dict(zip(unknown, answers, strict=True)) for answers in product((True, False), repeat=len(unknown))]
         cases = [case for case in cases if _worth_in(as_formula(given), case, world[0]) is not False]
@@ -134,6 +134,7 @@ def _asked(unknown: list[Atom], cases: list[dict[Atom, bool]], answers: list[boo
     )
 
 
+MAX_TRIED = 9
 MAX_CASES = 6
 """How many tests that cannot be told are tried both ways."""
 

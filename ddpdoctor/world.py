@@ -20,7 +20,8 @@ class Expression(NamedTuple):
     ``initialized``, ``environment`` (name, default), ``environment_has`` (name) and ``unknown`` (text). In what a loop
     counts also ``round`` (the loop's place: 0 in its first round), ``counter`` (a name, and whether it is also set
     anew: a number that rounds change in a way that is not followed) and ``named`` (a text: a number that rounds leave
-    as it is); ``sized`` holds an expression of such names, for where it stands beside a count.
+    as it is); ``sized`` holds an expression of such names, for where it stands beside a count, and ``either`` several
+    of which one is meant.
     """
 
     operator: str

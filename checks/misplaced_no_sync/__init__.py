@@ -17,7 +17,7 @@ from ddpdoctor.events import (
     OptimizerStep,
     SyncSwitched,
 )
-from ddpdoctor.facts.rounds import Round, constants_in, counts, holds_in, names_in, rounds_in
+from ddpdoctor.facts.rounds import Round, constants_in, counts, holds_in, names_in, numbers_of, rounds_in
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
@@ -86,12 +86,13 @@ def _wrong_step(trace: Predicted, wrap: ModelWrapped, forwards: list[Forward], l
     size = max((number for formula in formulas for number in constants_in(formula)), default=0)
     even = ((size, size), (size, 2 * size), (size, 3 * size)) if size > 1 else ((2, 2), (3, 3), (2, 4), (3, 6))
     uneven = ((size, 2 * size + 1), (size, 4 * size - 1)) if size > 1 else ((2, 5), (3, 7))
+    ways = range(numbers_of(loop))
     for answers in product((True, False), repeat=len(free)):
         settled = dict(zip(free, answers, strict=True))
-        wrong = [_gone_through(events, by_order, loop, *one, settled) for one in even]
+        wrong = [_gone_through(events, by_order, loop, *one, way, settled) for one in even for way in ways]
         if all(wrong) and wrong[0] is not None:
             return _fault(trace, wrap, *wrong[0], short=False)
-        wrong = [_gone_through(events, by_order, loop, *one, settled) for one in uneven]
+        wrong = [_gone_through(events, by_order, loop, *one, way, settled) for one in uneven for way in ways]
         if all(wrong) and wrong[0] is not None and _is_for_the_rest(wrong[0][1], steps, loop):
             return _fault(trace, wrap, *wrong[0], short=True)
     return None
@@ -150,11 +151,12 @@ def _gone_through(
     loop: Loop,
     size: int,
     length: int,
+    way: int,
     settled: Mapping[Atom, bool],
 ) -> tuple[Backward, OptimizerStep] | None:
     """Return the first step that comes right after a backward that was not averaged, with that backward."""
     last: tuple[Backward, bool] | None = None
-    number = rounds_in(loop, size, length)
+    number = rounds_in(loop, size, length, way)
     if number is None:
         return None
     inside = [event for event in events if loop in event.loops]

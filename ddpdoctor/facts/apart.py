@@ -72,14 +72,19 @@ def kept_by_the_others(trace: Predicted, event: Event, condition: Condition) -> 
         if apart is None:
             return None
         _, kept, written = apart
-        if not kept or not written - kept or not all(_is_of_before(atom) for atom in kept):
+        own = [atom for atom in kept if atom.kind not in CHOSEN]
+        if not own or not written - kept or not all(map(_is_of_before, own)):
             return None
-        found = min(kept, key=lambda atom: atom.text)
+        found = min(own, key=lambda atom: atom.text)
     return found
 
 
+CHOSEN = frozenset({"configuration", "world"})
+"""The kinds of tests that every rank answers alike."""
+
+
 def _is_of_before(atom: Atom) -> bool:
-    """Whether a test is on a variable alone, and on nothing that a call has given or that the user chooses."""
+    """Whether a test is on a variable alone, and on nothing that a call has given."""
     return atom.kind == "other" and not re.search(r"[(@]", atom.text.replace(".item()", ""))
 
 

@@ -66,13 +66,23 @@ def counts(formula: Formula) -> Iterator[Atom]:
             yield literal.atom
 
 
-def rounds_in(loop: Loop, size: int, length: int) -> int | None:
+def numbers_of(loop: Loop) -> int:
+    """Return how many numbers of rounds a loop can have, by the way that the program takes before it."""
+    return len(loop.count.operands) if loop.count is not None and loop.count.operator == "either" else 1
+
+
+def rounds_in(loop: Loop, size: int, length: int, way: int | None = None) -> int | None:
     """Return how many rounds a loop has when what is not known counts as ``size`` and ``length``; ``None`` where that
     does not say it.
+
+    ``way`` is which of several numbers it is, where the program can have come to the loop in several ways.
     """
-    if loop.count is None:
+    count = loop.count
+    if count is not None and count.operator == "either" and way is not None:
+        count = count.operands[way]
+    if count is None:
         return length
-    number = evaluate_with(loop.count, lambda leaf: _of_leaf(leaf, Round(loop.place, 0, size, length)))
+    number = evaluate_with(count, lambda leaf: _of_leaf(leaf, Round(loop.place, 0, size, length)))
     return min(number, MANY) if isinstance(number, int) else None
 
 

@@ -263,13 +263,19 @@ class Choice(Abstract):
         self.options = options
         self.tags: Tags = NO_TAGS.union(*(value.tags for _, value in options))
         own = measures(self.tags)
-        if own and any(not isinstance(value, Known) and not measures(value.tags) for _, value in options):
+        if own and any(not isinstance(value, Known) and not _is_a_ranks_own(value) for _, value in options):
             self.tags = put_together(
                 self.tags
             )  # on some path it was put together, and what comes of it no longer tells which
 
     def __repr__(self) -> str:
         return " | ".join(f"{value!r} if {set(condition) or 'else'}" for condition, value in self.options)
+
+
+def _is_a_ranks_own(value: Abstract) -> bool:
+    """Whether a value is what a rank has computed, and nothing has put together: by a model that is not wrapped too."""
+    computed = "data" in value.tags or any(isinstance(tag, tuple) and tag[0] == "forward" for tag in value.tags)
+    return bool(measures(value.tags)) or (computed and not pooled_in(value.tags))
 
 
 def options(value: Abstract, when: Condition = ALWAYS) -> Iterator[tuple[Condition, Abstract]]:

@@ -185,11 +185,18 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
     if isinstance(holder, Table) and not holder.open and isinstance(item, Known):
         cell = holder.cells.get(item.value) if isinstance(item.value, (str, int)) else None
         return any_of(as_formula(when) for when, _ in cell) if cell else False
+    if isinstance(holder, Opaque) and isinstance(known(item), str) and _is_in_a_piece(str(known(item)), holder):
+        return True
     if isinstance(holder, Known) and isinstance(item, Known):
         answer = _computed(item, ast.In(), holder)
         if answer is not None:
             return answer
     return _comparison(walk, item, ast.In(), holder, node)
+
+
+def _is_in_a_piece(item: str, holder: Opaque) -> bool:
+    """Whether a text that was put together (``f"cuda:{rank}"``) surely has another text in it."""
+    return any(item in str(known(part, "")) for part in holder.parts if isinstance(part, Known))
 
 
 def _in_environment(walk: Walk, name: str, node: ast.AST) -> Formula:

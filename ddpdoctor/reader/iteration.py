@@ -48,6 +48,8 @@ def count_of(value: Abstract) -> Expression | None:
         return count_of(value.args[0])
     if value.path != "builtins.range":
         return None
+    if len(value.args) == 1 and isinstance(value.args[0], Choice):
+        return Expression("either", tuple(number(one) or named(one) for _, one in options(value.args[0])))
     if any(isinstance(arg, Choice) for arg in value.args):
         return Expression("counter", ("one of several", True))
     numbers = [number(arg) or named(arg) for arg in value.args]

@@ -49,7 +49,20 @@ def _executed(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(tree, ast.Module) and all(_changes_objects_only(statement) for statement in tree.body):
         walk.run(tree.body, call.frame)
         return NONE
+    if tree is None and call.frame.function is None:
+        _become_options(call)
     return None
+
+
+def _become_options(call: Call) -> None:
+    """Take the settings at the top of a script for options: a text that is not known may give them other values.
+
+    ``exec(open("configurator.py").read())``, which reads the command line.
+    """
+    for name, cell in call.frame.module.cells.items():
+        for i, (when, value) in enumerate(cell):
+            if isinstance(name, str) and isinstance(value, Known) and isinstance(value.value, (bool, int, float, str)):
+                cell[i] = (when, Opaque(name, origin="configuration", default=value))
 
 
 def _changes_objects_only(statement: ast.stmt) -> bool:
