@@ -11,7 +11,8 @@ from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
 
-AVERAGING = ("torch.nn.parallel.DistributedDataParallel", "fairscale.nn.data_parallel.ShardedDataParallel")
+APEX = "apex.parallel.DistributedDataParallel"
+AVERAGING = ("torch.nn.parallel.DistributedDataParallel", "fairscale.nn.data_parallel.ShardedDataParallel", APEX)
 """The wrappers that average in every backward and can be told not to. FSDP keeps the whole gradient for that."""
 
 

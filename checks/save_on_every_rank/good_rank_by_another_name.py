@@ -1,4 +1,5 @@
 """One function is the command and the rank: ``gpu`` is what the group is told is the rank, and unset in the parent."""
+# not run: it wants fire, and several GPUs
 
 import os
 

@@ -82,14 +82,14 @@ def _converted_anyhow(trace: Predicted, event: ModelWrapped) -> bool:
 
 
 def _only_evaluated(trace: Predicted, event: ModelWrapped) -> bool:
-    """Whether the model trains in evaluation mode, so that its statistics are fixed."""
+    """Whether the model or its BatchNorm layers train in evaluation mode, so that the statistics are fixed."""
     trained = {order for backward in trace.of(Backward) for order in backward.forwards}
-    modes = [
-        forward.training
+    fixed = [
+        forward.training is False or forward.fixed_norms
         for forward in trace.of(Forward)
         if forward.order in trained and any(value == event.wrapper for _, value in alternatives(forward.model))
     ]
-    return bool(modes) and all(mode is False for mode in modes)
+    return bool(fixed) and all(fixed)
 
 
 def _shuffles(trace: Predicted) -> bool:

@@ -9,7 +9,8 @@ from ddpdoctor.value import Ref, Value
 class Forward(Event):
     """P O: a model is called. ``via`` is ``wrapper`` (DDP's own forward), ``module`` (what a wrapper holds, reached
     around it) or ``model`` (never wrapped, or before the wrap); ``grad`` whether gradients are recorded, ``training``
-    the mode that the model was last put into. P: ``synced`` is the formula under which the gradients of a wrapper's
+    the mode that the model was last put into. P: ``fixed_norms`` is whether the BatchNorm layers in a wrapper were put
+    into evaluation mode by themselves. ``synced`` is the formula under which the gradients of a wrapper's
     forward will be averaged: not in ``no_sync()``, nor while its ``require_backward_grad_sync`` is false (both are read
     in the forward); ``wrappers`` are the wrapper that is called, or those that are gone around. O: ``inputs`` is a
     digest of what a wrapper got, in its first passes.
@@ -20,6 +21,7 @@ class Forward(Event):
     grad: bool = True
     training: bool | None = None
     synced: Formula = True
+    fixed_norms: bool = False
     wrappers: tuple[Ref, ...] = ()
     inputs: str | None = None
 

@@ -51,7 +51,7 @@ def _no_sync(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _switched(walk: Walk, call: Call) -> Abstract | None:
-    """``model.set_requires_gradient_sync(False)`` and the like."""
+    """``model.set_requires_gradient_sync(False)``, apex's ``model.disable_allreduce()`` and the like."""
     if call.receiver is not None:
         walk.emit(SyncSwitched, call.node, model=lower(call.receiver), by=call.path.rpartition(".")[2])
     return None
@@ -81,6 +81,8 @@ METHODS = {
     "no_sync": _no_sync,
     "no_backward_sync": _switched,
     "set_requires_gradient_sync": _switched,
+    "disable_allreduce": _switched,
+    "enable_allreduce": _switched,
     "zero_grad": _zero_grad,
 }
 CONTEXTS = {"no_sync": _in_no_sync}

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.events import Part
-from ddpdoctor.reader.abstract import Abstract
+from ddpdoctor.reader.abstract import Abstract, Choice, options
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.library.parts import PARAMETER, has_parameters, held, parts_of
 from ddpdoctor.reader.module import Module
@@ -58,13 +58,33 @@ def _runs_its_own_forward(walk: Walk, part: Object) -> bool:
 
 
 def _own_parts(walk: Walk, part: Object) -> Iterator[tuple[str, "Made | Object"]]:
-    """Yield the parts with parameters that a module certainly holds, by their names."""
-    for name, cell in part.attributes.items():
-        when, value = cell[-1]
-        if not isinstance(name, str) or not when <= walk.path or not isinstance(value, (Made, Object)):
+    """Yield the parts with parameters that a module certainly holds, by their names.
+
+    What every part of it is made under, such as an ``assert`` in the constructor, holds wherever there is the module.
+    """
+    held = [(name, *cell[-1]) for name, cell in part.attributes.items() if isinstance(name, str)]
+    made = [when for _, when, value in held if isinstance(value, (Made, Object))]
+    certain = walk.path | (frozenset.intersection(*made) if made else walk.path)
+    for name, when, value in held:
+        single = _one_of_a_kind(value)
+        if single is None or not when <= certain:
             continue
-        if value.owner is part and (has_parameters(value) or (isinstance(value, Made) and value.path == PARAMETER)):
-            yield name, value
+        own = single.owner is part or (single.owner is None and single is not value)
+        if own and (has_parameters(single) or (isinstance(single, Made) and single.path == PARAMETER)):
+            yield name, single
+
+
+def _one_of_a_kind(value: Abstract) -> "Made | Object | None":
+    """Return the part that a value is; of several that it can be the first, where all have parameters."""
+    if isinstance(value, (Made, Object)):
+        return value
+    if not isinstance(value, Choice):
+        return None
+    parts = [option for _, option in options(value)]
+    first = parts[0] if parts else None
+    if not isinstance(first, (Made, Object)):
+        return None
+    return first if all(isinstance(one, (Made, Object)) and has_parameters(one) for one in parts) else None
 
 
 def _goes_over_parts(walk: Walk, module: Module) -> bool:

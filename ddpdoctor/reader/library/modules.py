@@ -28,7 +28,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.functions import call_function
 from ddpdoctor.reader.library.averaging import synced
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
-from ddpdoctor.reader.library.norms import mode_of
+from ddpdoctor.reader.library.norms import has_fixed_norms, mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import LayerUses, Walk
@@ -68,6 +68,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
             training=mode,
             synced=averaged,
             wrappers=_gone_through(walk, callee, via),
+            fixed_norms=via == "wrapper" and has_fixed_norms(walk, callee),
         )
         tags |= {("forward", event.order), "data"}
         if via == "wrapper" and grad and not measures(tags):

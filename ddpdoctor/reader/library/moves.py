@@ -5,7 +5,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.changes import moved
 from ddpdoctor.reader.library.devices import DEVICE, device_of, is_cpu, use_device
 from ddpdoctor.reader.library.layouts import moved_to_layout
-from ddpdoctor.reader.library.norms import apply, set_mode
+from ddpdoctor.reader.library.norms import apply, freeze_each, set_mode
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
@@ -91,6 +91,8 @@ def _moded(walk: Walk, call: Call) -> Abstract | None:
     mode = known(call.argument("mode", 0), True) if call.path.endswith("train") else False
     for _, option in options(call.receiver):
         set_mode(walk, option, bool(mode))
+        if isinstance(option, Opaque) and not mode:
+            freeze_each(walk, option)
     return _kept(walk, call)
 
 

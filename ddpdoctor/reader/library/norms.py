@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Norm
 from ddpdoctor.reader.abstract import (
+    NONE,
     TRUE,
     Abstract,
     Choice,
@@ -19,6 +20,7 @@ from ddpdoctor.reader.cells import read, write
 from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.truth import holds_by_default
@@ -27,6 +29,8 @@ CONVERTED = "converted"
 """The hidden attribute of a module whose BatchNorm layers were converted, on any path: an option to do it counts."""
 FROZEN = "frozen"
 """The hidden attribute of a module whose BatchNorm layers were put into evaluation mode, one by one."""
+PARTLY = ("partly", "in evaluation mode")
+"""The hidden attribute of a module of which a part was put into evaluation mode."""
 MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
 APPLIED_TO = ("torch.nn.BatchNorm2d", "torch.nn.Conv2d", "torch.nn.Linear")
@@ -42,9 +46,63 @@ def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
     write(value.attributes, MODE, walk.path, Known(training))
     if training:
         value.attributes.pop(FROZEN, None)
+        value.attributes.pop(PARTLY, None)
+    else:
+        _note_part(walk, value)
     if isinstance(value, Made) and value.inner is not None and value.path in WRAPPERS:
         for _, option in options(value.inner):
             set_mode(walk, option, training)
+
+
+def _note_part(walk: Walk, part: "Made | Object") -> None:
+    """Note on the modules that a part is in that it was put into evaluation mode by itself."""
+    owner = part.owner
+    for _ in range(MAX_DEPTH):
+        if not isinstance(owner, (Made, Object)):
+            return
+        write(owner.attributes, PARTLY, walk.path, TRUE)
+        owner = owner.owner
+
+
+def freeze_each(walk: Walk, layer: Abstract) -> None:
+    """``for layer in model.modules(): if isinstance(layer, nn.BatchNorm2d): layer.eval()``: those of the model.
+
+    A test on the layer that says nothing of normalisation lets others in.
+    """
+    asked = [literal.atom.text for literal in walk.path if text(layer) in literal.atom.text]
+    if asked and not any("Norm" in one for one in asked):
+        return
+    models = (tag[2] for tag in layer.tags if isinstance(tag, tuple) and tag[0] == "parameter" and tag[3] == ONE)
+    for model in models:
+        for _, option in options(model):
+            held = [option, *(inner for _, inner in options(getattr(option, "inner", None) or NONE))]
+            for one in held:
+                if isinstance(one, (Made, Object)):
+                    write(one.attributes, FROZEN, walk.path, TRUE)
+
+
+ONE = "one of its modules"
+"""What the tag of a layer says that a loop over a model's modules goes to."""
+
+
+def has_fixed_norms(walk: Walk, wrapper: Abstract) -> bool:
+    """Whether the BatchNorm layers of what a wrapper holds are in evaluation mode by now, though it is not."""
+    inner = wrapper.inner if isinstance(wrapper, (Made, Object)) else None
+    return inner is not None and all(
+        isinstance(option, (Made, Object)) and _is_fixed(walk, option) for _, option in options(inner)
+    )
+
+
+def _is_frozen(walk: Walk, model: "Made | Object") -> bool:
+    """Whether a model's BatchNorm layers were put into evaluation mode, where no further option is given."""
+    cell = model.attributes.get(FROZEN, ())
+    return any(holds_by_default(as_formula(when - walk.path)) is not False for when, _ in cell)
+
+
+def _is_fixed(walk: Walk, model: "Made | Object") -> bool:
+    if _is_frozen(walk, model):
+        return True
+    return PARTLY in model.attributes and not any(True for _ in _norms(walk, model, set(), 0))
 
 
 def apply(walk: Walk, call: Call) -> Abstract | None:
@@ -120,7 +178,7 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
     elif isinstance(value, (Made, Object)):
         frozen = depth > 0 and mode_of(walk, value) is False
-        if not frozen and not value.attributes.keys() & {CONVERTED, FROZEN}:
+        if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
             yield from _norms_of_module(walk, value, seen, depth)
 
 
@@ -156,7 +214,11 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         parts = []
     if isinstance(value, Made) and value.path in LAYER_LISTS:
         parts += layers_of(value).items
-    held = [read(cell, walk.path) for name, cell in value.attributes.items() if name not in (CONVERTED, FROZEN, MODE)]
+    held = [
+        read(cell, walk.path)
+        for name, cell in value.attributes.items()
+        if name not in (CONVERTED, FROZEN, MODE, PARTLY)
+    ]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
 

@@ -1,0 +1,49 @@
+"""The BatchNorm layers are frozen once, and ``train()`` undoes that in every epoch."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def freeze_norms(model):
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.eval()
+
+
+def build():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 10))
+    return net
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    try:
+        model = DistributedDataParallel(build().cuda(local_rank), device_ids=[local_rank])  # <- unconverted-batchnorm
+        freeze_norms(model)
+        generator = torch.Generator().manual_seed(0)
+        images = torch.randn(96, 3, 8, 8, generator=generator)
+        data = TensorDataset(images, images.mean((1, 2, 3)).mul(10).long().clamp(0, 9))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            model.train()
+            for inputs, labels in loader:
+                loss = nn.functional.cross_entropy(model(inputs.cuda(local_rank)), labels.cuda(local_rank))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
