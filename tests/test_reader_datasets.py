@@ -88,7 +88,7 @@ WORLD = "rank, world = dist.get_rank(), dist.get_world_size()\n"
         ("[x for x in files][rank::world]", True),
         ("torch.utils.data.Subset(files, range(rank, len(files), world))", True),
         ("torch.utils.data.Subset(files, list(range(rank, len(files), world)))", True),
-        ("__import__('numpy').array_split(files, world)[rank]", False),
+        ("__import__('numpy').array_split(files, world)[rank]", True),
         ("torch.tensor_split(files, world)[rank]", True),
         ("files[: len(files) // world * world][rank::world]", False),
         ("files[:1000][rank::world]", False),

@@ -8,7 +8,8 @@ from ddpdoctor.events import MAIN, ModelMoved, ModelWrapped
 from ddpdoctor.facts import in_group, replicas, trained_after, uses_nccl_alone
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Constant, Unknown, Value, is_none
+from ddpdoctor.value import Constant, Symbol, Unknown, Value, is_none
+from ddpdoctor.world import UNKNOWN, WORLDS, evaluate
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
 ON_CPU = "device_ids names a GPU while the parameters are on the CPU: DDP's constructor raises ValueError"
@@ -65,8 +66,13 @@ def _names_a_device(value: Value | None) -> bool:
 
 
 def _another(index: Value | None, devices: Value | None) -> bool:
-    """Whether two devices are written into the code, and are not the same one."""
-    if not isinstance(index, Constant) or not isinstance(devices, Constant) or not isinstance(devices.value, tuple):
+    """Whether a device is another one than that in ``device_ids``, which the code says: on some ranks at least."""
+    if not isinstance(devices, Constant) or not isinstance(devices.value, tuple):
+        return False
+    if isinstance(index, Symbol) and index.expression is not None and "guessed" not in index.taint:
+        numbers = {evaluate(index.expression, member) for member in WORLDS["torchrun"]}
+        return UNKNOWN not in numbers and len(numbers) > 1 and len(devices.value) == 1
+    if not isinstance(index, Constant):
         return False
     return all(isinstance(one, int) for one in (index.value, *devices.value)) and index.value not in devices.value
 

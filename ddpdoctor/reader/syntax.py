@@ -141,10 +141,22 @@ class Syntax:
     def mentions_rank(self, cls: Class) -> bool:
         """Whether the code of a class or its bases speaks of ranks."""
         if cls not in self._rank_aware:
-            self._rank_aware[cls] = any(speaks_of_ranks(one.node) for one in cls.resolution()) or any(
+            self._rank_aware[cls] = any(self._uses_rank(one) for one in cls.resolution()) or any(
                 "istributed" in path for path in cls.external_bases()
             )
         return self._rank_aware[cls]
+
+    def _uses_rank(self, cls: Class) -> bool:
+        """Whether a class does more with a rank than to take one and to keep it where nothing of it reads it."""
+        kept: set[str] = set()
+        for method in cls.node.body:
+            is_first = isinstance(method, ast.FunctionDef) and method.name == "__init__"
+            for node in method.body if isinstance(method, ast.FunctionDef) and is_first else (method,):
+                names = _kept_as_given(node) if is_first else frozenset()
+                kept |= names
+                if not names and speaks_of_ranks(node):
+                    return True
+        return bool(kept & self.names_read(cls.node))
 
     def drawn_with(self, cls: Class) -> frozenset[str]:
         """Return the names of attributes and methods that drawing samples from an object of a class goes through."""
@@ -224,6 +236,19 @@ def _tells_the_rank(node: ast.AST) -> bool:
 
 def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+
+
+def _kept_as_given(node: ast.AST) -> frozenset[str]:
+    """Return the attributes that ``self.rank = rank`` gives values, where some value is a rank."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return frozenset()
+    target = node.targets[0]
+    pairs = [(target, node.value)]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        pairs = list(zip(target.elts, node.value.elts, strict=False))
+    plain = all(isinstance(to, ast.Attribute) and isinstance(value, ast.Name) for to, value in pairs)
+    named = {to.attr for to, value in pairs if isinstance(to, ast.Attribute) and speaks_of_ranks(value)}
+    return frozenset(named) if plain else frozenset()
 
 
 def speaks_of_ranks(node: ast.AST) -> bool:

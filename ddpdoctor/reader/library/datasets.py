@@ -64,6 +64,16 @@ RANDOM_TRANSFORMS = frozenset(
 """Those that are not called Random."""
 
 
+def attributes_drawn_from(walk: Walk, dataset: Object) -> frozenset[str] | None:
+    """Return the attributes that a data set's own code reads; ``None`` where code outside the project may read any."""
+    if not PLAIN_BASES.issuperset(dataset.cls.external_bases()):
+        return None
+    return frozenset[str]().union(*(walk.syntax.names_read(one.node) for one in dataset.cls.resolution()))
+
+
+PLAIN_BASES = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "builtins.object"})
+
+
 def is_stream(dataset: Abstract) -> bool:
     """Whether a data set is an iterable one: it has no indices that a sampler could deal out."""
     return any(_is_stream(option) for _, option in options(dataset))
