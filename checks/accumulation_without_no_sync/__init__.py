@@ -6,7 +6,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.events import Backward, Forward, GradientsZeroed, ModelWrapped, OptimizerStep, SyncSwitched
 from ddpdoctor.facts.rounds import counts, happens_now_and_then
-from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, confirmed, not_reached
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Ref
@@ -14,6 +14,9 @@ from ddpdoctor.value import Ref
 APEX = "apex.parallel.DistributedDataParallel"
 AVERAGING = ("torch.nn.parallel.DistributedDataParallel", "fairscale.nn.data_parallel.ShardedDataParallel", APEX)
 """The wrappers that average in every backward and can be told not to. FSDP keeps the whole gradient for that."""
+
+NO_SYNC = "run all but the last forward and backward before a step inside model.no_sync()"
+ACCELERATE = "give Accelerator gradient_accumulation_steps, and run each batch inside accelerator.accumulate(model)"
 
 
 def every_backward_is_reduced(trace: Predicted) -> Iterator[Fault]:
@@ -26,8 +29,9 @@ def every_backward_is_reduced(trace: Predicted) -> Iterator[Fault]:
         if not around or around in told or backward.is_within("no_grad"):
             continue
         forward = _wrapped_forward(trace, backward)
-        step = _step_of_several(trace, backward, forward) if forward is not None else None
-        if forward is None or step is None:
+        averaged = forward is not None or backward.averaged_by is not None
+        step = _step_of_several(trace, backward) if averaged else None
+        if step is None:
             continue
         told.add(around)
         alike = [one for one in trace.of(Backward) if one.loops == backward.loops and one.place != backward.place]
@@ -37,13 +41,14 @@ def every_backward_is_reduced(trace: Predicted) -> Iterator[Fault]:
             "after several of them: all but the last average for nothing",
             places=(
                 Label(place=step.place, text="the step"),
-                Label(place=forward.place, text="the forward"),
+                *((Label(place=forward.place, text="the forward"),) if forward is not None else ()),
                 *(Label(place=place, text="called from here") for place in reversed(backward.stack[-4:])),
                 *(Label(place=one.place, text="and here") for one in alike[:2]),
                 *(Label(place=place, text="called from here") for one in alike[:2] for place in one.stack[-1:]),
             ),
             event=backward,
-            fix=Fix(description="run all but the last forward and backward before a step inside model.no_sync()"),
+            confidence=Confidence.MEDIUM if backward.averaged_by is not None else Confidence.HIGH,
+            fix=Fix(description=ACCELERATE if backward.averaged_by is not None else NO_SYNC),
         )
 
 
@@ -57,7 +62,7 @@ def _wrapped_forward(trace: Predicted, backward: Backward) -> Forward | None:
     return None
 
 
-def _step_of_several(trace: Predicted, backward: Backward, forward: Forward) -> OptimizerStep | None:
+def _step_of_several(trace: Predicted, backward: Backward) -> OptimizerStep | None:
     """Return the step that takes the gradients of several backwards, where the next one after each is no other."""
     found: OptimizerStep | None = None
     for step in trace.of(OptimizerStep):

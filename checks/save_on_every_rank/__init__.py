@@ -12,6 +12,7 @@ from ddpdoctor.facts.evaluation import is_dealt_out_to
 from ddpdoctor.facts.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
+from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Value
@@ -23,15 +24,20 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
         return
     written = [event for event in trace.of(FileUsed) if event.op in ("save", "write")]
     told: set[str] = set()
+    emptied: set[Place] = set()
     for event in written:
         if "rank" in event.path.taint or guarded_by_rank(trace, written, event):
             continue
         if is_cache(trace, event) or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
-        if not any(init.order < event.order for init in in_group(trace, event)):
+        log = event.by in LOGS  # opened before there is a group, often
+        if not any(init.order < event.order or log for init in in_group(trace, event)):
             continue
         if event.op == "save":
             yield _saved(event)
+        elif log and not event.path.taint & OWN and event.place not in emptied:
+            emptied.add(event.place)
+            yield _emptied(event)
         elif _is_the_same_everywhere(trace, event) and event.path.text() not in told:
             told.add(event.path.text())
             yield _overwritten(event)
@@ -57,6 +63,26 @@ def _overwritten(event: FileUsed) -> Fault:
         event=event,
         fix=Fix(description="write it on rank 0 only (if dist.get_rank() == 0), or put the rank into the file's name"),
     )
+
+
+def _emptied(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message=f"{_opens(event)} {_name(event.path)} anew: it empties the file, and its lines end up over the others'",
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="add the handler on rank 0 only, or put the rank into the file's name"),
+    )
+
+
+LOGS = frozenset({"logging.FileHandler", "logging.basicConfig"})
+"""They open a log file when they are called, and each process writes on from where it is in it."""
+
+
+def _opens(event: FileUsed) -> str:
+    return "some ranks each open" if for_some_ranks_only(event) else "every rank opens"
 
 
 def _who(event: FileUsed) -> str:

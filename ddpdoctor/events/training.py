@@ -29,7 +29,8 @@ class Forward(Event):
 class Backward(Event):
     """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
     ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch);
-    ``scaler`` is what the loss was multiplied by, ``None`` where by no gradient scaler.
+    ``scaler`` is what the loss was multiplied by, ``None`` where by no gradient scaler. ``averaged_by`` is a framework
+    that was asked for it and has a replica of the model on every rank (``accelerator.backward(loss)``).
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """
@@ -38,6 +39,7 @@ class Backward(Event):
     batches: tuple[Ref, ...] = ()
     own_part: bool = False
     scaler: Value | None = None
+    averaged_by: str | None = None
     reduced: bool | None = None
     bypassed: tuple[Ref, ...] = ()
 

@@ -57,6 +57,14 @@ def _switched(walk: Walk, call: Call) -> Abstract | None:
     return None
 
 
+def _accumulate(walk: Walk, call: Call) -> Abstract | None:
+    """``with accelerator.accumulate(model)``: only the last of the batches that come to a step is averaged."""
+    if not isinstance(call.receiver, Made) or not call.receiver.path.startswith("accelerate."):
+        return None
+    walk.emit(SyncSwitched, call.node, model=lower(call.args[0] if call.args else NONE), by="accumulate")
+    return None
+
+
 def _in_no_sync(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
     held = manager.inner if isinstance(manager, Made) else None
     ref = held.ref if isinstance(held, (Made, Object)) else None
@@ -79,6 +87,7 @@ def gradient_dropped(walk: Walk, value: Abstract, new: Abstract, node: ast.AST) 
 
 METHODS = {
     "no_sync": _no_sync,
+    "accumulate": _accumulate,
     "no_backward_sync": _switched,
     "set_requires_gradient_sync": _switched,
     "disable_allreduce": _switched,

@@ -90,7 +90,7 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if not isinstance(receiver, Made) or not receiver.path.startswith(("accelerate.", "lightning")) or not call.args:
         return None
-    replicates = _may_replicate if receiver.path.startswith("accelerate.") else _is_data_parallel
+    replicates = may_replicate if receiver.path.startswith("accelerate.") else _is_data_parallel
     if replicates(receiver):
         for given in call.args:
             hand_over(walk, call, receiver, given)
@@ -154,7 +154,7 @@ def hand_over(walk: Walk, call: Call, receiver: Made, model: Abstract, *, hidden
         walk.path = before
 
 
-def _may_replicate(accelerator: Made) -> bool:
+def may_replicate(accelerator: Made) -> bool:
     """Whether no plug-in has Accelerate shard the model instead."""
     return not accelerator.open and all(is_none(accelerator.kwargs.get(name)) for name in SHARDING)
 

@@ -6,6 +6,7 @@ from ddpdoctor.events import Backward, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.given import models_given_to
+from ddpdoctor.reader.library.frameworks import may_replicate
 from ddpdoctor.reader.library.layouts import parameter_of
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
@@ -20,13 +21,16 @@ def _backward(walk: Walk, call: Call) -> Abstract | None:
     tags = receiver.tags if receiver is not None else NO_TAGS
     if isinstance(receiver, Made) and receiver.path.startswith(("accelerate.", "lightning.", "deepspeed.")):
         tags = call.flow()
-    elif not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
+        replicated = receiver.path.startswith("accelerate.") and may_replicate(receiver)
+        _emit_backward(walk, call, tags, averaged_by=receiver.path if replicated else None)
+        return NONE
+    if not isinstance(receiver, (Opaque, Made, Attribute, Choice)):
         return None
     _emit_backward(walk, call, tags)
     return NONE
 
 
-def _emit_backward(walk: Walk, call: Call, tags: Tags) -> None:
+def _emit_backward(walk: Walk, call: Call, tags: Tags, averaged_by: str | None = None) -> None:
     walk.emit(
         Backward,
         call.node,
@@ -34,6 +38,7 @@ def _emit_backward(walk: Walk, call: Call, tags: Tags) -> None:
         batches=batches_in(tags),
         own_part="shard" in tags,
         scaler=scaler_in(tags),
+        averaged_by=averaged_by,
     )
 
 

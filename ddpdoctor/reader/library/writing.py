@@ -97,6 +97,16 @@ def _row(walk: Walk, call: Call) -> None:
         write_into(walk, call.receiver.args[0], call.args[0], call)
 
 
+def _log_file(walk: Walk, call: Call) -> None:
+    """``FileHandler(path, "w")`` and ``basicConfig(filename=path, filemode="w")``: opened here, and emptied."""
+    configures = call.path == "logging.basicConfig"
+    path = call.kwargs.get("filename") if configures else call.argument("filename", 0)
+    mode = call.kwargs.get("filemode") if configures else call.argument("mode", 1)
+    letters = known(mode)
+    if path is not None and known(path, "") is not None and isinstance(letters, str) and "w" in letters:
+        use_file(walk, "write", path, call)
+
+
 def _with_ending(prefix: Abstract) -> Abstract:
     value = known(prefix)
     return Known(f"{value}.model") if isinstance(value, str) else prefix
@@ -112,6 +122,8 @@ PICTURES = ("PIL.Image.fromarray", "PIL.Image.new", "PIL.Image.open", "torchvisi
 DRAWING = ("plot", "semilogy", "semilogx", "loglog", "scatter", "bar", "hist", "fill_between", "errorbar")
 
 FUNCTIONS = {
+    "logging.FileHandler": _log_file,
+    "logging.basicConfig": _log_file,
     "json.dump": _dumped,
     "yaml.dump": _dumped,
     "yaml.safe_dump": _dumped,

@@ -1,0 +1,33 @@
+"""``basicConfig`` with filemode "w" on every rank, once the group is there."""
+# not run: it wants a record of what is logged
+
+import logging
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    logging.basicConfig(filename="train.log", filemode="w", level=logging.INFO)  # <- save-on-every-rank
+    logger = logging.getLogger("train")
+    try:
+        model = DDP(nn.Linear(8, 1).cuda(), device_ids=[local_rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(10):
+            optimizer.zero_grad()
+            loss = model(torch.randn(16, 8, device="cuda")).square().mean()
+            loss.backward()
+            optimizer.step()
+            logger.info("step %d of rank %d: %.3f", step, dist.get_rank(), loss.item())
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
