@@ -131,3 +131,93 @@ def test_what_only_another_configuration_names_is_done_too(tmp_path):
         data__faces="import torchvision\ndef load(): return torchvision.datasets.CIFAR10('.', download=True)",
     )
     assert [event.op for event in program.of(FileUsed) if event.by != "builtins.open"] == ["download"]
+
+
+NETWORKS = """
+from torch import nn
+def conv3x3(width): return nn.Conv2d(width, width, 3)
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(width)
+def small(width=4): return nn.Sequential(conv3x3(width), Block(width))
+"""
+NAMED = """
+import argparse, importlib
+import nets.plain, nets.listed
+from nets import plain
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", required=True)
+name = parser.parse_args().model
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "plain.__dict__[name]()",
+        "getattr(plain, name)()",
+        "getattr(nets.listed, name)()",
+        "vars(plain)[name]()",
+        "plain.__dict__.get(name)()",
+        "importlib.import_module('nets.plain').__getattribute__(name)()",
+        "importlib.import_module('nets.' + name).__getattribute__('small')()",
+        "getattr(importlib.import_module('nets.' + name), 'small')()",
+        "getattr(plain, name + 'all')()",
+    ],
+)
+def test_a_function_of_a_module_is_called_by_a_name_that_is_not_known(tmp_path, made):
+    listed = f"__all__ = ['small']{NETWORKS}def no_model(): pass\n"
+    program = read(
+        tmp_path, f"{NAMED}DDP({made})\n", nets____init__="", nets__plain=NETWORKS, nets__listed=listed, nets__none=""
+    )
+    assert {norm.type for norm in only(program.of(ModelWrapped)).norms} == {"torch.nn.BatchNorm2d"}
+
+
+@pytest.mark.parametrize("made", ["getattr(plain, 'build_' + name)()", "getattr(nets.listed, name)()"])
+def test_a_name_that_none_can_have_makes_nothing(tmp_path, made):
+    program = read(
+        tmp_path, f"{NAMED}DDP({made})\n", nets____init__="", nets__plain=NETWORKS, nets__listed="__all__ = ['none']"
+    )
+    assert only(program.of(ModelWrapped)).norms == ()
+
+
+def test_one_of_many_registered_functions_stands_for_all(tmp_path):
+    many = "\n".join(f"def net{i}(): return small({i})" for i in range(9))
+    table = "NETS = {" + ", ".join(f"'net{i}': net{i}" for i in range(9)) + "}"
+    program = read(tmp_path, "from nets import NETS\nDDP(NETS[input()]())\n", nets=f"{NETWORKS}{many}\n{table}\n")
+    assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["torch.nn.BatchNorm2d"]
+
+
+@pytest.mark.parametrize(
+    ("register", "made"),
+    [
+        ("@MODELS.register()", "MODELS.get('Net')(width=8)"),
+        ("@MODELS.register()", "MODELS.get(input())(width=8)"),
+        ("@MODELS.register('other')", "MODELS.get('other')(width=8)"),
+        ("@MODELS.register_module()", "MODELS.build(dict(type='Net', width=8))"),
+        ("@MODELS.register_module(name='other')", "MODELS.build({'type': 'other', 'width': 8})"),
+    ],
+)
+@pytest.mark.parametrize("package", ["fvcore.common.registry", "mmcv.utils", "mmengine"])
+def test_a_registry_of_a_library_gives_what_is_registered(tmp_path, package, register, made):
+    program = read(
+        tmp_path,
+        f"import nets\nfrom models import MODELS\nDDP({made})\n",
+        models=f"from {package} import Registry\nMODELS = Registry('models')\n",
+        nets=NETS.replace("from registry", "from models").replace("@MODELS.register()", register),
+    )
+    wrapped = only(program.of(ModelWrapped))
+    assert isinstance(wrapped.model, Ref)
+    assert [norm.type for norm in wrapped.norms] == ["torch.nn.BatchNorm2d"]
+
+
+def test_a_folder_of_folders_is_a_package(tmp_path):
+    program = read(tmp_path, "from parts.nets.plain import small\nDDP(small())\n", parts__nets__plain=NETWORKS)
+    assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["torch.nn.BatchNorm2d"]
+
+
+@pytest.mark.parametrize("base", ["nn.modules.batchnorm._BatchNorm", "nn.modules.BatchNorm2d", "nn.BatchNorm2d"])
+def test_a_batch_norm_by_its_full_name_is_one(tmp_path, base):
+    program = read(tmp_path, f"class Norm({base}): pass\nDDP(nn.Sequential(Norm(4)))\n")
+    assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["Norm"]

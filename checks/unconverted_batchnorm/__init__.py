@@ -76,9 +76,18 @@ def _advice(event: ModelHandedOver, trained: list[Norm]) -> Fault:
 
 
 def _converted_anyhow(trace: Predicted, event: ModelWrapped) -> bool:
-    """Whether something converts the model after all, too late as that may be."""
-    models = {event.wrapper, *(value for _, value in alternatives(event.model))}
-    return any(value in models for one in trace.of(SyncBatchNormConverted) for _, value in alternatives(one.model))
+    """Whether something converts the model after all, too late as that may be.
+
+    Of several models that it can be, those that were converted before the wrap are not among the layers that it has.
+    """
+    models = {value for _, value in alternatives(event.model)}
+    converted: set[object] = set()
+    for one in trace.of(SyncBatchNormConverted):
+        values = {value for _, value in alternatives(one.model)}
+        if event.wrapper in values or (one.order > event.order and values & models):
+            return True
+        converted |= values
+    return models <= converted
 
 
 def _only_evaluated(trace: Predicted, event: ModelWrapped) -> bool:

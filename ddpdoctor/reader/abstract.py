@@ -6,12 +6,15 @@ classes and objects are in :mod:`ddpdoctor.reader.objects`.
 
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ddpdoctor.atom import ALWAYS, Condition, Formula
 from ddpdoctor.condition import kinds_in
 from ddpdoctor.place import Place
 from ddpdoctor.world import Expression
+
+if TYPE_CHECKING:
+    from ddpdoctor.reader.module import Module
 
 Tags: TypeAlias = frozenset[Hashable]
 """What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
@@ -123,6 +126,12 @@ class Opaque(Abstract):
         return f"<{self.name}>"
 
 
+class Rest(Opaque):
+    """What stands for the many that a value can be besides some that are kept apart."""
+
+    __slots__ = ()
+
+
 MAX_NAME = 160
 
 
@@ -211,16 +220,17 @@ class Items(Abstract):
 class Table(Abstract):
     """A dictionary with constant keys; ``open`` when it can hold keys that are not known.
 
-    ``factory`` makes what is found under a key that is not there.
+    ``factory`` makes what is found under a key that is not there; ``module`` is the one whose names these are.
     """
 
-    __slots__ = ("cells", "extra", "factory", "open")
+    __slots__ = ("cells", "extra", "factory", "module", "open")
 
-    def __init__(self, cells: Cells | None = None, *, more: bool = False) -> None:
+    def __init__(self, cells: Cells | None = None, *, more: bool = False, module: "Module | None" = None) -> None:
         self.cells: Cells = {} if cells is None else cells
         self.factory: Abstract | None = None
         self.open = more
         self.extra: Tags = NO_TAGS
+        self.module = module
 
     @property
     def tags(self) -> Tags:  # type: ignore[override]

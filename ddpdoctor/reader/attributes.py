@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ddpdoctor.condition import together
 from ddpdoctor.events import StateLoaded
-from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Known, Opaque, Table, Truth
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Known, Opaque, Rest, Table, Truth
 from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.names import RANK_NAMES, hinted
@@ -161,6 +161,8 @@ def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
     """Read the attribute of every option that can have it: ``None`` and other constants cannot, nor any module."""
     found = []
     before = walk.path
+    if name == "__getattribute__":
+        return Attribute(value, name)
     for condition, option in value.options:
         both = together(before, condition)
         if both is None or (isinstance(option, Known) and not isinstance(option.value, str)):
@@ -188,7 +190,9 @@ def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstr
 def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:
     if name == "__dict__":
         walk.load(value.module)
-        return Table(value.module.cells, more=True)
+        return Table(value.module.cells, more=True, module=value.module)
+    if name == "__getattribute__":
+        return Attribute(value, name)
     return module_attribute(walk, value.module, name)
 
 
@@ -212,6 +216,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Made: _of_made,  # type: ignore[dict-item]
     Opaque: _of_opaque,  # type: ignore[dict-item]
     Setting: _of_opaque,  # type: ignore[dict-item]
+    Rest: _of_opaque,  # type: ignore[dict-item]
     Settings: _of_settings,  # type: ignore[dict-item]
     Attribute: _of_attribute,  # type: ignore[dict-item]
     Content: _of_content,  # type: ignore[dict-item]

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Attribute, Cells, Choice, Known, Opaque
+from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
 from ddpdoctor.reader.texts import text
 
 MAX_WRITES = 8
@@ -85,7 +85,7 @@ def _rest(left_out: list[tuple[Condition, Abstract]]) -> tuple[Condition, Abstra
     """Return one unknown value in the place of those that are too many to be kept apart: it may be any of them."""
     condition = frozenset.intersection(*(when for when, _ in left_out))
     tags = NO_TAGS.union(*(value.tags for _, value in left_out))
-    return condition, Opaque(f"one of {len(left_out)} more values", tags)
+    return condition, Rest(f"one of {len(left_out)} more values", tags)
 
 
 def _identity(value: Abstract) -> Hashable:

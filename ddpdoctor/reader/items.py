@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import ALWAYS, Condition
-from ddpdoctor.condition import negation, together
+from ddpdoctor.condition import together
 from ddpdoctor.events import ItemTaken
 from ddpdoctor.reader.abstract import (
     Abstract,
@@ -22,6 +22,7 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.chosen import one_of_module, one_registered
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.cuts import marks_of_item
 from ddpdoctor.reader.environment import read_variable
@@ -30,7 +31,7 @@ from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.lengths import part_of
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, layers_of
 from ddpdoctor.reader.names import hinted
-from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object
+from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
@@ -208,30 +209,10 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]
-    if (
-        values
-        and len(values) <= MAX_REGISTERED
-        and all(isinstance(value, (Function, Class, Bound)) for value in values)
-    ):
-        return _one_registered(walk, holder, key)
+    chosen = one_of_module(walk, holder.module, key) if holder.module else one_registered(walk, holder, key)
+    if chosen is not None:
+        return chosen
     return unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
-
-
-def _one_registered(walk: Walk, holder: Table, key: Abstract) -> Abstract:
-    """Return one of the functions or classes that a table holds by name: which, the key decides."""
-    found = []
-    before = walk.path
-    for name, cell in holder.cells.items():
-        here = walk.assuming(walk.literal(f"{text(key)} == {name!r}", "configuration"))
-        if here is not None:
-            found.append((here - before, read(cell, walk.path)))
-            walk.path = walk.assuming(negation(walk.literal(f"{text(key)} == {name!r}"))) or walk.path
-    walk.path = before
-    return choice(found)
-
-
-MAX_REGISTERED = 6
-"""So many functions or classes that one name chooses from are followed, each under its condition."""
 
 
 def _of_known(holder: Abstract, key: Abstract) -> Abstract | None:

@@ -1,12 +1,30 @@
 """The one name of everything in PyTorch that can be imported under several."""
 
+_OF_LAYERS = (
+    "activation",
+    "batchnorm",
+    "container",
+    "conv",
+    "dropout",
+    "instancenorm",
+    "linear",
+    "loss",
+    "module",
+    "normalization",
+    "pooling",
+    "rnn",
+    "sparse",
+    "transformer",
+)
+"""The modules of ``torch.nn.modules``, each of which ``torch.nn`` takes all classes from."""
+
 ALIASES = (
     ("torch.distributed.distributed_c10d.", "torch.distributed."),
     ("torch.distributed.nn.functional.", "torch.distributed.nn."),
     ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
     ("torch.nn.parallel.data_parallel.", "torch.nn.parallel."),
-    ("torch.nn.modules.batchnorm.", "torch.nn."),
     ("torch.nn.modules.", "torch.nn."),
+    *((f"torch.nn.{name}.", "torch.nn.") for name in _OF_LAYERS),
     ("torch.utils.data.distributed.", "torch.utils.data."),
     ("torch.utils.data.dataloader.", "torch.utils.data."),
     ("torch.utils.data.sampler.", "torch.utils.data."),

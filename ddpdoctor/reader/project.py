@@ -12,6 +12,9 @@ from ddpdoctor.reader.source import Source
 MAX_MODULES = 3_000
 """More modules than any project was seen to have; it bounds what a package that imports itself can cost."""
 
+MAX_INNER = 40
+"""In so many folders of a folder modules are looked for, to know whether it is a package."""
+
 NEVER_OURS = frozenset(
     [
         "torch",
@@ -192,9 +195,17 @@ class Project:
                 return self._module(name, os.path.join(path, "__init__.py"), is_package=True)
         if last + ".py" in entries and self._is_file(path + ".py"):  # no folder, no pipe
             return self._module(name, path + ".py")
-        if last in entries and any(entry.endswith(".py") for entry in self._entries(path)):
+        if last in entries and self._holds_modules(path):
             return self._module(name, path, is_package=True, is_namespace=True)
         return None
+
+    def _holds_modules(self, folder: str) -> bool:
+        """Whether a folder without ``__init__.py`` has modules in it, or folders that have some."""
+        entries = self._entries(folder)
+        if any(entry.endswith(".py") for entry in entries):
+            return True
+        inner = sorted(entry for entry in entries if "." not in entry)[:MAX_INNER]
+        return any(name.endswith(".py") for entry in inner for name in self._entries(os.path.join(folder, entry)))
 
     def _is_file(self, file: str) -> bool:
         return file in self.written or os.path.isfile(file)

@@ -1,7 +1,8 @@
 """Registries: tables that fill while modules are imported, which this reader otherwise does on a name's first use."""
 
-from ddpdoctor.reader.abstract import Table
+from ddpdoctor.reader.abstract import Abstract, Table, known
 from ddpdoctor.reader.cells import MAX_OPTIONS
+from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Object
@@ -14,12 +15,22 @@ MAX_LOADED = 60
 def fill(walk: Walk, table: Table, key: object) -> None:
     """Import what the program has imported by now, where a registry is asked for a name that it does not have."""
     if (
-        not isinstance(key, (str, int, type(None)))
-        or key in table.cells
-        or not walk.frames
-        or not _is_registry(walk.frames[-1])
-        or _importing(walk)
+        isinstance(key, (str, int, type(None)))
+        and key not in table.cells
+        and walk.frames
+        and _is_registry(walk.frames[-1])
     ):
+        _import_for(walk, table, key)
+
+
+def fill_by_imports(walk: Walk, table: Table, key: Abstract) -> None:
+    """Do so for what is certainly a registry."""
+    name = known(by_default(key))
+    _import_for(walk, table, name if isinstance(name, str) else None)
+
+
+def _import_for(walk: Walk, table: Table, key: str | int | None) -> None:
+    if _importing(walk):
         return
     tried: set[str] = set()
     word = _plain(key) if isinstance(key, str) else ""

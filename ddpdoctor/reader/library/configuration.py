@@ -12,7 +12,7 @@ from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.library.subcommands import PARSER, new_parser, options_of
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import RANK_NAMES, hinted
-from ddpdoctor.reader.objects import Bound, Class, Function, Made, Partial
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Package, Partial
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
@@ -137,6 +137,8 @@ def _vars(walk: Walk, call: Call) -> Abstract | None:
     value = call.args[0] if call.args else None
     if isinstance(value, Made) and value.path == NAMESPACE:
         return Table(value.attributes, more=True)
+    if isinstance(value, Package):
+        return walk.get(value, "__dict__", call.node)
     return Table(value.attributes) if value is not None and hasattr(value, "attributes") else None
 
 

@@ -5,9 +5,10 @@ from ddpdoctor.condition import all_of, any_of, as_formula
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
+from ddpdoctor.reader.chosen import one_of_module
 from ddpdoctor.reader.formulas import boolean, by_default, is_about
 from ddpdoctor.reader.library.shapes import can_have, is_instance
-from ddpdoctor.reader.objects import Bound, Class, Function, Partial
+from ddpdoctor.reader.objects import Bound, Class, Function, Package, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -20,9 +21,14 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         if isinstance(known(usual), str):
             return _getattr(walk, call._replace(args=(call.args[0], usual, *call.args[2:])))
     if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
+        chosen = _one_of_modules(walk, call)
+        if chosen is not None:
+            return chosen
         return Opaque(f"getattr({text(call.args[0])}, …)", call.flow()) if call.args else None
     name = str(known(call.args[1]))
     found = []
+    if len(call.args) == 2 and all(isinstance(option, Package) for _, option in options(call.args[0])):
+        return walk.get(call.args[0], name, call.node)
     for when, option in options(call.args[0]):
         has = can_have(walk, option, name)
         if has is False:
@@ -36,6 +42,26 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         else:
             found.append((when, walk.get(option, name, call.node)))
     return choice(found)
+
+
+def _get_attribute(walk: Walk, call: Call) -> Abstract | None:
+    """``module.__getattribute__("Net")``, the long way to write ``getattr``."""
+    return _getattr(walk, call._replace(args=(call.receiver or NONE, *call.args)))
+
+
+def _one_of_modules(walk: Walk, call: Call) -> Abstract | None:
+    """``getattr(models, name)`` of a module of the project, where the name is not known."""
+    if len(call.args) != 2 or not isinstance(call.args[1], Opaque):
+        return None
+    before, found = walk.path, []
+    for when, option in options(call.args[0]):
+        here = walk.assuming_also(when)
+        if here is not None and isinstance(option, Package):
+            walk.path = here
+            one = one_of_module(walk, option.module, call.args[1])
+            walk.path = before
+            found += [] if one is None else [(when, one)]
+    return choice(found) if found else None
 
 
 def _one_of_several(walk: Walk, call: Call, names: Choice) -> Abstract:
@@ -126,3 +152,4 @@ FUNCTIONS = {
     "builtins.isinstance": _isinstance,
     "builtins.callable": _callable,
 }
+METHODS = {"__getattribute__": _get_attribute}

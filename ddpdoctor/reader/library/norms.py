@@ -11,6 +11,7 @@ from ddpdoctor.reader.abstract import (
     Choice,
     Items,
     Known,
+    Rest,
     Table,
     options,
 )
@@ -185,13 +186,14 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
 def _usual(walk: Walk, value: Choice) -> list[Abstract]:
     """Return what a part of a model can be when no option is given: what one has to be given for is asked for.
 
-    Where all of them have to be, one is as good as the other. A choice of SyncBatchNorm is an option to have it.
+    Where all of them have to be, or only those that are not kept apart do not, one is as good as the other. A choice
+    of SyncBatchNorm is an option to have it.
     """
     possible = [(when, option) for when, option in options(value) if walk.assuming_also(when) is not None]
     if any(isinstance(option, Made) and option.path == "torch.nn.SyncBatchNorm" for _, option in possible):
         return []
     usual = [option for when, option in possible if holds_by_default(as_formula(when)) is not False]
-    return usual or [option for _, option in possible]
+    return usual if any(not isinstance(option, Rest) for option in usual) else [option for _, option in possible]
 
 
 def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: int) -> Iterator[Norm]:

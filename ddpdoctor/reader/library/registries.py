@@ -1,0 +1,93 @@
+"""Registries of libraries: what a decorator stores under a name, and what is asked for by it."""
+
+from ddpdoctor.atom import ALWAYS
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Known, Table, is_none, known
+from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.objects import Class, Function, Made, Partial
+from ddpdoctor.reader.registries import fill_by_imports
+from ddpdoctor.reader.walk import Walk
+
+REGISTRIES = (
+    "fvcore.common.registry.Registry",
+    "detectron2.utils.registry.Registry",
+    "mmcv.Registry",
+    "mmcv.utils.Registry",
+    "mmengine.Registry",
+    "mmengine.registry.Registry",
+    "catalyst.registry.Registry",
+    "catalyst.tools.registry.Registry",
+)
+HELD = "registered"
+"""The hidden attribute that holds what is registered."""
+
+
+def _new(walk: Walk, call: Call) -> Abstract:
+    made = walk.make(call)
+    made.attributes[HELD] = [(ALWAYS, Table())]
+    return made
+
+
+def _table(value: Abstract | None) -> Table | None:
+    held = value.attributes.get(HELD) if isinstance(value, Made) else None
+    return held[0][1] if held and isinstance(held[0][1], Table) else None
+
+
+def _register(walk: Walk, call: Call) -> Abstract | None:
+    """``@REGISTRY.register()``, ``@register("name")``, ``register(Net)`` and ``register_module(module=Net)``."""
+    if _table(call.receiver) is None or call.receiver is None:
+        return None
+    given = [value for value in call.given() if isinstance(value, (Function, Class))]
+    names = [value for value in call.given() if isinstance(known(value), str)]
+    name: Abstract = names[0] if names else NONE
+    if given:
+        return _store(walk, call._replace(args=(call.receiver, name, given[0]), kwargs={}))
+    return Partial(External(STORE), (call.receiver, name), {})
+
+
+STORE = "ddpdoctor.register"
+
+
+def _store(walk: Walk, call: Call) -> Abstract | None:
+    if len(call.args) != 3:
+        return None
+    registry, given, value = call.args
+    table, name = _table(registry), known(given)
+    if name is None and isinstance(value, (Function, Class)):
+        name = value.name
+    if table is not None and isinstance(name, str):
+        write(table.cells, name, walk.path, value)
+    return value
+
+
+def _get(walk: Walk, call: Call) -> Abstract | None:
+    """``REGISTRY.get(name)``: of a name that is not known one of those that are registered."""
+    table, key = _table(call.receiver), call.argument("name", 0) or call.argument("key")
+    if table is None or key is None:
+        return None
+    fill_by_imports(walk, table, key)
+    return walk.tables.get_item(walk, table, key, call.node)
+
+
+def _build(walk: Walk, call: Call) -> Abstract | None:
+    """``REGISTRY.build(cfg)``: calls what ``cfg["type"]`` names with the rest of it."""
+    table, settings = _table(call.receiver), call.argument("cfg", 0)
+    if table is None or settings is None:
+        return None
+    key = walk.tables.get_item(walk, settings, Known("type"), call.node)
+    fill_by_imports(walk, table, key)
+    kwargs: dict[str, Abstract] = {}
+    if isinstance(settings, Table):
+        kwargs = {name: read(cell, walk.path) for name, cell in settings.cells.items() if isinstance(name, str)}
+        kwargs.pop("type", None)
+    chosen = walk.tables.get_item(walk, table, key, call.node)
+    inner = call._replace(args=(), kwargs=kwargs, receiver=None, open=not isinstance(settings, Table))
+    return None if is_none(chosen) else walk.call(chosen, inner)
+
+
+FUNCTIONS = {**dict.fromkeys(REGISTRIES, _new), STORE: _store}
+METHODS = {
+    f"{path}.{name}": model
+    for path in REGISTRIES
+    for name, model in (("register", _register), ("register_module", _register), ("get", _get), ("build", _build))
+}
