@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import Backward, GradientsClipped, ModelWrapped, OptimizerStep, ScalerBuilt, Unscaled
+from ddpdoctor.events import Backward, Forward, GradientsClipped, ModelWrapped, OptimizerStep, ScalerBuilt, Unscaled
 from ddpdoctor.value import Ref
 
 MODEL = "model = DDP(nn.Linear(2, 1))\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
@@ -111,3 +111,25 @@ torch.optim.SGD({given}, lr=0.1).step()
 """,
     )
     assert [len(event.models) for event in trace.of(OptimizerStep)] == [2]
+
+
+def test_an_output_of_one_name_keeps_the_forwards_that_it_came_from(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        from outputs import Output
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+            def forward(self, x):
+                return Output(loss=self.layer(x).mean())
+        model = Net()
+        if dist.is_initialized():
+            model = DDP(model)
+        loss = model(torch.ones(1, 4)).loss
+        loss.backward()
+        """,
+    )
+    (backward,) = program.of(Backward)
+    assert {event.via for event in program.of(Forward) if event.order in backward.forwards} == {"wrapper", "model"}

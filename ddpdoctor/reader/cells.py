@@ -69,7 +69,7 @@ def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
         if at is not None:
             merged = _either(joined[at][0], condition)
             if merged is not None:
-                joined[at] = (merged, value)
+                joined[at] = (merged, _of_both(joined[at][1], value))
                 continue
         seen[key] = len(joined)
         joined.append((condition, value))
@@ -86,6 +86,15 @@ def _rest(left_out: list[tuple[Condition, Abstract]]) -> tuple[Condition, Abstra
     condition = frozenset.intersection(*(when for when, _ in left_out))
     tags = NO_TAGS.union(*(value.tags for _, value in left_out))
     return condition, Rest(f"one of {len(left_out)} more values", tags)
+
+
+def _of_both(first: Abstract, second: Abstract) -> Abstract:
+    """Return the value that two equal ones are: an attribute came from wherever either of them did."""
+    if not isinstance(second, Attribute) or first.tags == second.tags:
+        return second
+    both = Attribute(second.receiver, second.name)
+    both.tags = first.tags | second.tags
+    return both
 
 
 def _identity(value: Abstract) -> Hashable:
