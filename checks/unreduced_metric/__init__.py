@@ -3,8 +3,17 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Collective, EpochBegun, Event, FileUsed, LoaderBuilt, LoaderHandedOver, Reported
-from ddpdoctor.facts import is_distributed
+from ddpdoctor.events import (
+    Collective,
+    EpochBegun,
+    Event,
+    FileUsed,
+    LoaderBuilt,
+    LoaderHandedOver,
+    Reported,
+    Seeded,
+)
+from ddpdoctor.facts import in_group, is_distributed, loaders, training_backwards
 from ddpdoctor.facts.evaluation import (
     decided_by,
     evaluated,
@@ -14,10 +23,11 @@ from ddpdoctor.facts.evaluation import (
     is_in_a_loop_over,
     is_put_together,
 )
+from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Ref
+from ddpdoctor.value import Ref, alternatives, truth
 
 WAITS = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list"})
 """Collectives that put nothing together."""
@@ -33,6 +43,7 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
             yield _logged_by_lightning(event)
     if not is_distributed(trace) and not trace.of(LoaderHandedOver):
         return
+    yield from _steered_by_own_batches(trace, seen)
     whole = [event for event in trace.of(Reported) if not event.loaders]
     for loader, built in evaluated(trace).items():
         steering = [event for event in _steered(trace, loader) if is_dealt_out_to(trace, event, built)]
@@ -50,6 +61,26 @@ def own_part_taken_for_all(trace: Predicted) -> Iterator[Fault]:
         yield _fault(
             trace, built, uses, steers=bool(steering), confidence=Confidence.HIGH if certain else Confidence.MEDIUM
         )
+
+
+def _steered_by_own_batches(trace: Predicted, seen: set[Place]) -> Iterator[Fault]:
+    """Find the learning rates that each rank sets by the loss of the batches that it has trained on."""
+    built = loaders(trace)
+    for loader in training_backwards(trace):
+        for event in trace.of(Reported) if loader in built else ():
+            if event.how != "schedule" or loader not in event.loaders or event.place in seen:
+                continue
+            if is_dealt_out_to(trace, event, built[loader]) or _draws_its_own(trace, event, built[loader]):
+                seen.add(event.place)
+                yield _fault(trace, built[loader], [event], steers=True, confidence=Confidence.HIGH, data="training")
+
+
+def _draws_its_own(trace: Predicted, event: Event, loader: LoaderBuilt) -> bool:
+    """Whether each rank draws from all of the data in an order of its own: no seed is the same for all of them."""
+    shuffled = loader.shuffle is not None and any(truth(value) is True for _, value in alternatives(loader.shuffle))
+    in_a_group = any(init.order < event.order for init in in_group(trace, event)) and runs_distributed(event)
+    alike = any(one.process == event.process and "rank" not in one.value.taint for one in trace.of(Seeded))
+    return shuffled and loader.sharded_by is None and not alike and in_a_group
 
 
 def _is_one_line(event: Event, other: Event) -> bool:
@@ -88,16 +119,24 @@ def _told_in_passing(trace: Predicted, loader: Ref, built: LoaderBuilt) -> Itera
             yield event
 
 
-def _fault(trace: Predicted, built: LoaderBuilt, uses: list[Event], *, steers: bool, confidence: Confidence) -> Fault:
+def _fault(
+    trace: Predicted,
+    built: LoaderBuilt,
+    uses: list[Event],
+    *,
+    steers: bool,
+    confidence: Confidence,
+    data: str = "evaluation",
+) -> Fault:
     first = uses[0]
     others = dict.fromkeys(event.place for event in uses[1:] if event.place != first.place)
     return Fault(
         place=first.place,
-        message=_message(first),
+        message=_message(first, data),
         severity=Severity.ERROR if steers else None,
         confidence=confidence,
         places=(
-            Label(place=_sampler(trace, built), text="dealt out to the ranks here"),
+            Label(place=_sampler(trace, built), text="dealt out to the ranks here" if built.sharded_by else "its data"),
             *(Label(place=place, text="used here too") for place in list(others)[:MAX_LABELS]),
         ),
         about=built.loader,
@@ -115,12 +154,12 @@ def _sampler(trace: Predicted, built: LoaderBuilt) -> Place:
     return built.distributed_samplers[0].place if built.distributed_samplers else built.place
 
 
-def _message(use: Event) -> str:
+def _message(use: Event, data: str) -> str:
     if isinstance(use, FileUsed):
         return "which checkpoint is the best is decided by one rank's part of the evaluation data: nothing reduces it"
     assert isinstance(use, Reported)
     if use.how == "schedule":
-        return "each rank sets its learning rate by its own part of the evaluation data: the replicas drift apart"
+        return f"each rank sets its learning rate by its own part of the {data} data: the replicas drift apart"
     does = "printed" if use.how == "print" else "logged"
     return f"the number {does} here is of one rank's part of the evaluation data, not of all: nothing reduces it"
 
