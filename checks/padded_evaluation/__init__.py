@@ -43,7 +43,7 @@ def copies_are_counted(trace: Predicted) -> Iterator[Fault]:
         if _divides(trace, padded):
             continue
         added = next((event for event in trace.of(Collective) if _adds(trace, event, loader, built)), None)
-        if added is None:
+        if added is None or _collects_too(trace, added):
             continue
         seen.add(padded.place)
         yield Fault(
@@ -98,6 +98,23 @@ def _divides(trace: Predicted, sampler: SamplerBuilt) -> bool:
 
 def _adds(trace: Predicted, event: Collective, loader: Ref, built: LoaderBuilt) -> bool:
     return event.op in SUMS and loader in event.loaders and is_dealt_out_to(trace, event, built)
+
+
+def _collects_too(trace: Predicted, added: Collective) -> bool:
+    """Whether objects are gathered beside a sum: an evaluator that collects by sample counts none twice.
+
+    What is then added up is a loss for the log.
+    """
+    caller = added.stack[:-1]
+    return any(
+        (event.op in OF_OBJECTS or (event.op == "all_gather" and not event.loaders))
+        and event.stack[: len(caller)] == caller
+        for event in trace.of(Collective)
+        if caller and event.order > added.order and event.process == added.process
+    )
+
+
+OF_OBJECTS = frozenset({"all_gather_object", "gather_object"})
 
 
 def a_sample_came_twice(fault: Fault, run: Observed) -> Verdict:

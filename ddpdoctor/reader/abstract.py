@@ -196,7 +196,11 @@ class Attribute(Abstract):
     def __init__(self, receiver: Abstract, name: str) -> None:
         self.receiver = receiver
         self.name = name
-        self.tags = receiver.tags
+        self.tags = NO_TAGS if name in OF_KIND else receiver.tags
+
+
+OF_KIND = frozenset({"device", "dtype", "layout", "ndim"})
+"""Attributes of a tensor that say nothing of what is in it."""
 
 
 class Items(Abstract):

@@ -101,7 +101,7 @@ def _identity(value: Abstract) -> Hashable:
     if isinstance(value, Known) and isinstance(value.value, (int, str, float, bool, type(None))):
         return type(value.value).__name__, value.value
     if isinstance(value, Attribute):  # of an object and of its copy, say
-        return "attribute", text(value)
+        return "attribute", text(value), value.tags
     return id(value)
 
 
