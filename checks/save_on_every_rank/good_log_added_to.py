@@ -19,6 +19,7 @@ def get_logger(path, name="train"):
 
 
 def main():
+    os.makedirs("out", exist_ok=True)
     logger = get_logger(os.path.join("out", "train.log"))
     local_rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(local_rank)
