@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Condition
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible, together
-from ddpdoctor.events import FileUsed, State, StateLoaded
+from ddpdoctor.events import FileUsed, ItemTaken, State, StateLoaded
 from ddpdoctor.facts import is_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
@@ -75,9 +75,10 @@ def _files_of(trace: Predicted, loaded: StateLoaded) -> tuple[FileUsed, ...]:
         return tuple(named)
     # an option names the file that training goes on from: it is one of the script's own when several parts agree
     parts = {other.keys for other in trace.of(StateLoaded) if other.read == loaded.read and other.keys}
-    if len(parts) < 2:
+    items = {item.key for item in trace.of(ItemTaken) if item.read == loaded.read}
+    if max(len(parts), len(items)) < 2:
         return ()
-    alike = [event for event in saves if parts <= {state.keys for state in event.states}]
+    alike = [event for event in saves if parts <= {state.keys for state in event.states} and items <= {*event.keys}]
     return tuple(alike) if len(alike) == len([save for save in saves if save.states]) else ()
 
 

@@ -73,12 +73,15 @@ def kept_by_the_others(trace: Predicted, event: Event, condition: Condition) -> 
             return None
         _, kept, written = apart
         own = [atom for atom in kept if atom.kind not in CHOSEN]
-        if not own or not written - kept or not all(map(_is_of_before, own)):
+        alone = [atom for atom in written - kept if atom.kind not in CHOSEN]
+        if not alone or not all(map(_is_of_before, own)) or any(re.search(SENT, atom.text) for atom in alone):
             return None
-        found = min(own, key=lambda atom: atom.text)
+        found = min(own or alone, key=lambda atom: atom.text)
     return found
 
 
+SENT = r"of all ranks|what came instead"
+"""What the reader calls values that a collective has written."""
 CHOSEN = frozenset({"configuration", "world"})
 """The kinds of tests that every rank answers alike."""
 

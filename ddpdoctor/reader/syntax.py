@@ -268,7 +268,10 @@ def speaks_of_ranks(node: ast.AST) -> bool:
 _COUNTED = re.compile(r"\.[ \t]*(\w+)[ \t]*(?:\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=(?!=)")
 
 
+_SET_FROM_ITSELF = re.compile(r"\.(\w+)[ \t]*=(?!=)[^\n=]*\.\1[ \t]*[-+*/](?!=)")
+
+
 @lru_cache(maxsize=1_000)
 def counted_attributes(source: str) -> frozenset[str]:
-    """Return the attributes that a module counts up somewhere (``self.step += 1``)."""
-    return frozenset(_COUNTED.findall(source))
+    """Return the attributes that a module counts up somewhere (``self.step += 1``, ``self.step = self.step + 1``)."""
+    return frozenset(_COUNTED.findall(source)) | frozenset(_SET_FROM_ITSELF.findall(source))

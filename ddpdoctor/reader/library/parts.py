@@ -239,11 +239,16 @@ def _made_on_the_cpu(module: "Made | Object") -> bool:
         if module.path in (*LAYER_LISTS, "torch.nn.ModuleDict") and not any(map(is_module, _held_objects(module))):
             return False  # what it is filled with is not seen
         known_maker = module.path.startswith(("torch.nn.", "torchvision.models.")) and module.path != "torch.nn.Module"
-        return known_maker and "device" not in module.kwargs and not module.open
+        return known_maker and "device" not in module.kwargs and (not module.open or _is_filled_by_one_line(module))
     plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
     return plain and not any(
         isinstance(part, Made) and part.path != PARAMETER and _is_from_elsewhere(part) for _, part in held(module)
     )
+
+
+def _is_filled_by_one_line(module: Made) -> bool:
+    """Whether all that is seen of ``nn.Sequential(*[Block(w) for …])`` are layers: what is not seen is like them."""
+    return module.path in LAYER_LISTS and bool(module.args) and all(map(is_module, module.args))
 
 
 def _held_objects(module: Made) -> Iterator["Made | Object"]:
