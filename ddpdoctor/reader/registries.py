@@ -1,11 +1,16 @@
 """Registries: tables that fill while modules are imported, which this reader otherwise does on a name's first use."""
 
-from ddpdoctor.reader.abstract import Abstract, Table, known
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.atom import Condition
+from ddpdoctor.reader.abstract import Abstract, Cells, Table, known, options
 from ddpdoctor.reader.cells import MAX_OPTIONS
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
-from ddpdoctor.reader.objects import Object
+from ddpdoctor.reader.objects import Function, Import, Object
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 
 MAX_LOADED = 60
@@ -18,7 +23,7 @@ def fill(walk: Walk, table: Table, key: object) -> None:
         isinstance(key, (str, int, type(None)))
         and key not in table.cells
         and walk.frames
-        and _is_registry(walk.frames[-1])
+        and _is_registry(walk.frames[-1], table)
     ):
         _import_for(walk, table, key)
 
@@ -64,11 +69,29 @@ def _importing(walk: Walk) -> bool:
     return any(module.state == "running" for module in walk.project.imported())
 
 
-def _is_registry(frame: Frame) -> bool:
-    """Whether code stands beside a function that registers: in its class, or in its module."""
+def _is_registry(frame: Frame, table: Table) -> bool:
+    """Whether a table is one that a function fills that registers, in the class or module of who asks."""
     scope: Frame | None = frame
     while scope is not None and scope.function is None:
         scope = scope.parent
+    if scope is not None and any(one is table for cell in scope.cells.values() for _, one in _every(cell)):
+        return False  # a variable of the function's
     receiver = None if scope is None else scope.receiver
-    names = list(receiver.cls.attributes) if isinstance(receiver, Object) else list(frame.module.cells)
-    return any("register" in name.lower() for name in names if isinstance(name, str))
+    held = receiver.cls.attributes if isinstance(receiver, Object) else frame.module.cells
+    registering = [cell for name, cell in held.items() if isinstance(name, str) and "register" in name.lower()]
+    return any(_may_fill(value, held, table) for cell in registering for _, value in cell)
+
+
+def _every(cell: list[tuple[Condition, Abstract]]) -> Iterator[tuple[Condition, Abstract]]:
+    return (option for _, value in cell for option in options(value))
+
+
+def _may_fill(value: Abstract, held: Cells, table: Table) -> bool:
+    """Whether what registers can put something into a table: a function that names only other tables cannot."""
+    if isinstance(value, Import):  # it fills what is where it comes from
+        return not any(one is table for cell in held.values() for _, one in cell)
+    if not isinstance(value, Function):
+        return True
+    names = {node.id for node in nodes_of(value.node) if isinstance(node, ast.Name)}
+    named = [one for name in names for _, one in held.get(name, ()) if isinstance(one, Table)]
+    return not named or any(one is table for one in named)
