@@ -61,6 +61,14 @@ def main():
                 dist.recv(smaller, 0)
             if smaller.item() and epoch > 50:
                 break
+            if dist.get_rank() == 0:
+                asked = [os.path.exists("stop")]
+                dist.broadcast_object_list(asked, src=0)
+            else:
+                asked = [None]
+                dist.broadcast_object_list(asked, src=0)
+            if asked[0]:
+                break
     finally:
         dist.destroy_process_group()
 

@@ -10,6 +10,7 @@ from ddpdoctor.reader.abstract import (
     Attribute,
     Choice,
     Items,
+    Known,
     Opaque,
     Table,
     Tags,
@@ -143,7 +144,7 @@ def make_uniform(value: Abstract, how: str = "gather") -> None:
     elif isinstance(value, Items):
         value.extra = uniform(value.extra, how)
         for i, item in enumerate(value.items):
-            if isinstance(item, (Choice, Table, Truth)):  # of which the ranks held different ones, or some of it
+            if isinstance(item, (Choice, Known, Table, Truth)):  # of which the ranks held different ones, or some of it
                 value.items[i] = Opaque(f"what came instead of {text(item)}")
             make_uniform(item, how)
 
