@@ -7,6 +7,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import MAIN, EnvSet, Event, GroupInit
 from ddpdoctor.facts import starts_its_ranks
+from ddpdoctor.facts.joined import has_joined
 from ddpdoctor.facts.launch import is_alone
 from ddpdoctor.facts.ranks import can_set_up_ranks
 from ddpdoctor.finding import Fault, Fix, Label, Severity
@@ -28,7 +29,8 @@ class Setting(NamedTuple):
 
 def port_is_in_the_code(trace: Predicted) -> Iterator[Fault]:
     """Find the places that name a port which no caller, option or environment can change."""
-    settings = [*_from_environment(trace), *_from_addresses(trace)]
+    given = [*_from_environment(trace), *_from_addresses(trace)]
+    settings = [one for one in given if not has_joined(trace, one.event)]
     told: set[Place] = set()
     for place in dict.fromkeys(setting.event.place for setting in settings):
         here = [setting for setting in settings if setting.event.place == place]

@@ -6,6 +6,7 @@ from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import ANY_VARIABLE, MAIN, EnvRead, EnvSet, GroupInit, ProcessStarted, Raised, Unfollowed
 from ddpdoctor.facts import owned
+from ddpdoctor.facts.joined import has_joined
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -23,7 +24,7 @@ def ranks_cannot_meet(trace: Predicted) -> Iterator[Fault]:
         return
     told = set()
     for init in trace.of(GroupInit):
-        if init.place in told or init.store or init.is_within("try"):
+        if init.place in told or init.store or init.is_within("try") or has_joined(trace, init):
             continue
         fault = _address_alone(init) or _nothing_in_the_environment(trace, init)
         if fault is not None:

@@ -22,6 +22,7 @@ from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.library import called_model, function_model, method_model, reports
 from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
+from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.texts import text
@@ -43,6 +44,8 @@ def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
     bound = call.with_first(receiver)
     if isinstance(receiver, Object) and walk.in_forward == 0 and is_module(receiver) and wrapped_by(walk, receiver):
         return entered(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
+    if callee.function.name == "step" and isinstance(receiver, Object) and is_optimizer(receiver):
+        return own_step(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
     return call_function(walk, callee.function, bound)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Norm
 from ddpdoctor.reader.abstract import (
@@ -11,8 +12,10 @@ from ddpdoctor.reader.abstract import (
     Choice,
     Items,
     Known,
+    Opaque,
     Rest,
     Table,
+    known,
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
@@ -44,6 +47,8 @@ def set_mode(walk: Walk, value: Abstract, training: bool) -> None:
     """Note the mode that a module is put into; a wrapper hands it on, an own ``train`` method has its say."""
     if not isinstance(value, (Made, Object)) or not is_module(value):
         return
+    if walk.path:  # only on some paths: on the others it is as before
+        value.attributes.setdefault(MODE, [(ALWAYS, Opaque("mode"))])
     write(value.attributes, MODE, walk.path, Known(training))
     if training:
         value.attributes.pop(FROZEN, None)
@@ -121,7 +126,7 @@ def apply(walk: Walk, call: Call) -> Abstract | None:
         tried = Made(path, walk.ref(path, call.node), (), {})
         tried.owner = owner
         walk.call_with(function, tried, node=call.node)
-        frozen |= path in BATCH_NORMS and mode_of(walk, tried) is False
+        frozen |= path in BATCH_NORMS and _may_be_evaluated(walk, tried)
     if frozen:
         for _, option in options(receiver):
             if isinstance(option, (Made, Object)):
@@ -142,6 +147,13 @@ def mode_of(walk: Walk, value: Abstract) -> bool | None:
     cell = value.attributes.get(MODE) if isinstance(value, (Made, Object)) else None
     found = read(cell, walk.path) if cell else None
     return bool(found.value) if isinstance(found, Known) else None
+
+
+def _may_be_evaluated(walk: Walk, value: "Made | Object") -> bool:
+    """Whether a layer was put into evaluation mode, and not only where an option is given."""
+    cell = value.attributes.get(MODE)
+    modes = options(read(cell, walk.path)) if cell else ()
+    return any(known(mode) is False and holds_by_default(as_formula(when)) is not False for when, mode in modes)
 
 
 def _run_own_train(walk: Walk, value: Object) -> None:
@@ -178,7 +190,7 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         for cell in value.cells.values():
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
     elif isinstance(value, (Made, Object)):
-        frozen = depth > 0 and mode_of(walk, value) is False
+        frozen = depth > 0 and _may_be_evaluated(walk, value)
         if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
             yield from _norms_of_module(walk, value, seen, depth)
 

@@ -1,8 +1,8 @@
 """The training step: losses, backward passes and optimisers."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
-from ddpdoctor.events import Backward, Seeded
+from ddpdoctor.events import Backward, OptimizerStep, Seeded
 from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.given import models_given_to
@@ -58,6 +58,15 @@ def _step(walk: Walk, call: Call) -> Abstract | None:
             emit_step(walk, call, call.args[0])
             return NONE
     return None
+
+
+def own_step(walk: Walk, receiver: Object, call: Call, run: Callable[[], Abstract]) -> Abstract:
+    """Run an optimiser's own ``step``; one that calls no other's is itself the step."""
+    before = len(walk.events)
+    result = run()
+    if not any(isinstance(event, OptimizerStep) for event in walk.events[before:]):
+        emit_step(walk, call, receiver)
+    return result
 
 
 def is_optimizer(value: Abstract) -> bool:
