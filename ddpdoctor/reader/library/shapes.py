@@ -6,6 +6,7 @@ from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.world import Expression
 
 _BUILTIN_TYPES = {
     "builtins.int": (int,),
@@ -23,6 +24,8 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     path = cls.path if isinstance(cls, External) else None
     if isinstance(value, Opaque) and isinstance(value.default, (Known, Items, Table)) and not is_none(value.default):
         return is_instance(value.default, cls)  # what the user gives in its place is of the same type
+    if isinstance(value, Opaque) and path in _NO_NUMBERS and _is_a_count(value):
+        return False
     if isinstance(value, Object):
         if isinstance(cls, Class):
             return cls in value.cls.resolution()
@@ -40,6 +43,17 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     if isinstance(value, Table):
         return path == "builtins.dict" if path and path.startswith("builtins.") else None
     return None
+
+
+_NO_NUMBERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict", "builtins.str", "builtins.bool"})
+
+
+def _is_a_count(value: Opaque) -> bool:
+    """Whether a value is a length, or a difference or quotient of numbers."""
+    worked_out = value.expression
+    if worked_out is not None and worked_out.operator == "sized" and isinstance(worked_out.operands[0], Expression):
+        worked_out = worked_out.operands[0]
+    return value.name.startswith("len(") and (worked_out is None or worked_out.operator in ("-", "//"))
 
 
 def can_have(walk: Walk, value: Abstract, name: str) -> bool | None:

@@ -1,6 +1,6 @@
 """What divides a loader's data between the ranks: a sampler, a data set, or something that was not followed."""
 
-from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Opaque, Table, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.datasets import attributes_drawn_from, goes_its_own_way
 from ddpdoctor.reader.library.kinds import DISTRIBUTED_SAMPLER, RANK_AWARE
@@ -52,10 +52,15 @@ def divides(walk: Walk, value: Abstract, depth: int = 0) -> bool:
         names = attributes_drawn_from(walk, value)
         held = [cell[-1][1] for name, cell in value.attributes.items() if names is None or name in names]
         return depth < 4 and any(
-            divides(walk, item, depth + 1) for item in held if isinstance(item, (Made, Object, Opaque, Items, Choice))
+            divides(walk, item, depth + 1)
+            for item in held
+            if isinstance(item, (Made, Object, Opaque, Items, Table, Choice))
         )
     if isinstance(value, Items):
         return depth < 4 and any(divides(walk, item, depth + 1) for item in value.items[:8])
+    if isinstance(value, Table):
+        held = [cell[-1][1] for cell in list(value.cells.values())[:8]]
+        return depth < 4 and any(divides(walk, item, depth + 1) for item in held)
     if isinstance(value, (Opaque, Attribute)):
         return depth == 0  # a sampler from somewhere that was not followed
     return False
