@@ -1,9 +1,10 @@
 """Objects that are not the project's own, or not under the name that they are imported by."""
 
+import pytest
 from reading import only, read
 
 from ddpdoctor import reader
-from ddpdoctor.events import DeviceSelected, DeviceUsed, GroupInit, ModelHandedOver
+from ddpdoctor.events import DeviceSelected, DeviceUsed, GroupInit, ModelHandedOver, StateLoaded
 from ddpdoctor.facts.gpus import indices
 from ddpdoctor.world import WORLDS
 
@@ -134,3 +135,35 @@ def test_a_loop_over_the_keys_of_a_dictionary_gives_each_a_new_value(tmp_path):
         """,
     )
     assert only(program.of(GroupInit)).backend.text() == "'gloo'"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "type(model) == DDP",
+        "type(model) is DDP",
+        "type(model) in (nn.DataParallel, DDP)",
+        "model.__class__ is DDP",
+        "type(model) is not Net",
+        "not type(model) == Net",
+    ],
+)
+def test_the_class_of_a_model_is_known(tmp_path, test):
+    program = read(
+        tmp_path,
+        f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(2, 2)
+
+def bare(model):
+    return model.module if {test} else model
+
+net = Net()
+bare(net).load_state_dict(torch.load("net.pt"))
+bare(DDP(net)).load_state_dict(torch.load("net.pt"))
+""",
+    )
+    loaded = program.of(StateLoaded)
+    assert [(event.into.type, event.when) for event in loaded] == [("Net", frozenset())] * 2

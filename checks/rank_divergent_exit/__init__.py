@@ -17,12 +17,15 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
     if not is_distributed(trace) or owned(trace, "wrap"):
         return
     told: set[Atom] = set()
+    ending = _what_ends_the_program(trace)
     for event in trace.of(LeftLoop):
         if event.how in ("continue", "end") or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
         decides = event.when - event.since
         by_rank = divided_by_rank(decides)
-        own = list(own_tests(trace, decides))
+        if by_rank is not None and _left_by_the_others(trace, event, by_rank):
+            by_rank = None
+        own = [test for test in own_tests(trace, decides) if test not in ending]
         kept = None if by_rank is not None or own else kept_by_the_others(trace, event, decides)
         tests = [one for one in (by_rank, kept) if one is not None] or own
         if not tests or told & set(tests):
@@ -43,6 +46,19 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
             event=event,
             fix=Fix(description="share the decision first: all_reduce it with ReduceOp.MAX, or broadcast rank 0's"),
         )
+
+
+def _what_ends_the_program(trace: Predicted) -> set[Atom]:
+    """Return the tests by which a rank raises: who goes on from there has not, and is not told apart by them."""
+    ends = (event for event in trace.of(LeftLoop) if event.how == "end")
+    return {test for event in ends for test in own_tests(trace, event.when - event.since)}
+
+
+def _left_by_the_others(trace: Predicted, left: LeftLoop, test: Atom) -> bool:
+    """Whether the other ranks leave a loop in the same line: what they go through there is another, such as a bar."""
+    others = {literal.opposite() for literal in left.when if literal.atom == test}
+    alike = [one for one in trace.of(LeftLoop) if one.place == left.place and one.loop.place == left.loop.place]
+    return any(others & one.when for one in alike)
 
 
 def _who(by_rank: Atom | None, own: list[Atom]) -> str:

@@ -22,6 +22,7 @@ from ddpdoctor.reader.abstract import (
 )
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import by_default, is_rank, kind_of, named, number
+from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.texts import text
@@ -57,6 +58,10 @@ def compare(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, no
         answer = _identity(left, right)
         if answer is not None:
             return answer
+    if isinstance(operator, (ast.Is, ast.Eq)):
+        answer = _same_class(left, right)
+        if answer is not None:
+            return answer
     if isinstance(operator, ast.Gt):
         return compare(walk, right, ast.Lt(), left, node)
     if isinstance(operator, ast.In):
@@ -85,6 +90,15 @@ def _identity(left: Abstract, right: Abstract) -> bool | None:
         if is_none(one) and isinstance(other, (Made, Object, Function, Class, Items, Table, Truth, Bound, Partial)):
             return None if isinstance(other, Made) and other.path in MAY_BE_NONE else False
     return True if left is right and isinstance(left, (Made, Object, Class)) else None
+
+
+def _same_class(left: Abstract, right: Abstract) -> bool | None:
+    """Whether two classes are one, where at least one of them is the project's or a wrapper of models."""
+    if not isinstance(left, (Class, External)) or not isinstance(right, (Class, External)):
+        return None
+    if isinstance(left, External) and isinstance(right, External):
+        return left.path == right.path if WRAPPERS & {left.path, right.path} else None
+    return left is right
 
 
 MAY_BE_NONE = frozenset({"re.match", "re.search", "dict.get", "shutil.which", "os.environ.get"})
@@ -178,7 +192,7 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
         if all(isinstance(member, Known) for member in holder.items):
             if isinstance(item, Known):
                 return item.value in [known(member) for member in holder.items]
-        elif isinstance(item, Known):
+        elif isinstance(item, (Known, Class, External)):
             return any_of(compare(walk, item, ast.Eq(), member, node) for member in holder.items[:6])
     if isinstance(holder, Table):
         fill(walk, holder, known(item))

@@ -2,13 +2,26 @@
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import all_of, any_of, as_formula
-from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Opaque, Table, is_none, known, options
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    Choice,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    is_none,
+    known,
+    options,
+)
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.chosen import one_of_module
 from ddpdoctor.reader.formulas import boolean, by_default, is_about
+from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.shapes import can_have, is_instance
-from ddpdoctor.reader.objects import Bound, Class, Function, Package, Partial
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -128,6 +141,25 @@ def _answer_of_the_others(answers: list[tuple[Condition, Abstract, bool | None]]
     return known_ones.pop() if by_rank and len(known_ones) == 1 else None
 
 
+def _type(walk: Walk, call: Call) -> Abstract | None:
+    """``type(model)``: the class of each value that it can be, where those of all are known."""
+    if len(call.args) != 1:
+        return None
+    found = [(when, _class_of(option)) for when, option in options(call.args[0])]
+    known_ones = [(when, cls) for when, cls in found if cls is not None]
+    return choice(known_ones) if len(known_ones) == len(found) else None
+
+
+def _class_of(value: Abstract) -> Abstract | None:
+    if isinstance(value, Object):
+        return value.cls
+    if isinstance(value, Made):
+        return External(value.path) if is_module(value) else None
+    if isinstance(value, Known) and not is_none(value):
+        return External(f"builtins.{type(value.value).__name__}")
+    return External("builtins.dict") if isinstance(value, Table) else None
+
+
 def _callable(walk: Walk, call: Call) -> Abstract | None:
     value = call.args[0] if call.args else None
     return Known(True) if isinstance(value, (Function, Bound, Class, Partial)) else None
@@ -151,5 +183,6 @@ FUNCTIONS = {
     "builtins.setattr": _setattr,
     "builtins.isinstance": _isinstance,
     "builtins.callable": _callable,
+    "builtins.type": _type,
 }
 METHODS = {"__getattribute__": _get_attribute}
