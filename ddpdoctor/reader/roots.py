@@ -92,12 +92,12 @@ def _speaking(tree: ast.Module, text: str) -> frozenset[str]:
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.If, ast.Try, ast.With)):
             names = [one.id for one in nodes_of(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
         piece = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and _OF_RANKS.search(piece):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and re.search(_OF_RANKS, piece):
             brought.update(names)
         for name in names:
             said[name] = said.get(name, "") + piece
     speaking = brought | {name for name, piece in said.items() if speaks_of_ranks(piece)}
-    pending = {name: frozenset(_NAMES.findall(piece)) for name, piece in said.items() if name not in speaking}
+    pending = {name: frozenset(re.findall(_NAMES, piece)) for name, piece in said.items() if name not in speaking}
     while True:
         more = {name for name, used in pending.items() if not speaking.isdisjoint(used)}
         if not more:
@@ -106,8 +106,8 @@ def _speaking(tree: ast.Module, text: str) -> frozenset[str]:
         pending = {name: used for name, used in pending.items() if name not in more}
 
 
-_NAMES = re.compile(r"[A-Za-z_]\w*")
-_OF_RANKS = re.compile(r"dist|ddp|parallel|comm|rank|launch", re.I)
+_NAMES = r"[A-Za-z_]\w*"
+_OF_RANKS = r"(?i:dist|ddp|parallel|comm|rank|launch)"
 """One of these stands in an import that brings what is about ranks."""
 
 

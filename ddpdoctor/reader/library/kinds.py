@@ -212,12 +212,13 @@ def is_module(value: Abstract) -> bool:
 
 def _is_of_transformers(path: str) -> bool:
     """Whether a call makes a model of transformers: ``BertForSequenceClassification.from_pretrained(name)``."""
-    made = _TRANSFORMERS.fullmatch(path)
+    made = re.fullmatch(_TRANSFORMERS, path) if path.startswith("transformers.") else None
     return made is not None and not made[1].startswith("DataCollator")
 
 
-_TRANSFORMERS = re.compile(
-    r"transformers\.(?:models\.[\w.]+\.)?([A-Z]\w*(?:For[A-Z]\w*|Model))(?:\.from_pretrained|\.from_config|\._from_config)?"
+_TRANSFORMERS = (
+    r"transformers\.(?:models\.[\w.]+\.)?([A-Z]\w*(?:For[A-Z]\w*|Model))"
+    r"(?:\.from_pretrained|\.from_config|\._from_config)?"
 )
 
 
