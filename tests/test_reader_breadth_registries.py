@@ -221,3 +221,17 @@ def test_a_folder_of_folders_is_a_package(tmp_path):
 def test_a_batch_norm_by_its_full_name_is_one(tmp_path, base):
     program = read(tmp_path, f"class Norm({base}): pass\nDDP(nn.Sequential(Norm(4)))\n")
     assert [norm.type for norm in only(program.of(ModelWrapped)).norms] == ["Norm"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "{'a': partial(small, width=3), 'b': small}[input()]()",
+        "{'a': (small, 3), 'b': (small, 4)}[input()][0]()",
+        "{'a': small(3), 'b': small(4)}[input()]",
+        "{'a': lambda: small(3), 'b': small}.get(input())()",
+    ],
+)
+def test_what_a_table_holds_ready_for_use_is_taken_by_a_name_that_is_not_known(tmp_path, made):
+    program = read(tmp_path, f"from functools import partial\nfrom nets import small\nDDP({made})\n", nets=NETWORKS)
+    assert {norm.type for norm in only(program.of(ModelWrapped)).norms} == {"torch.nn.BatchNorm2d"}

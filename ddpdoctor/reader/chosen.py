@@ -5,7 +5,7 @@ from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Rest, Tabl
 from ddpdoctor.reader.cells import MAX_OPTIONS, choice, read
 from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.module import Module
-from ddpdoctor.reader.objects import Bound, Class, Function
+from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -14,11 +14,18 @@ MAX_NAMED = 60
 
 
 def one_registered(walk: Walk, holder: Table, key: Abstract) -> Abstract | None:
-    """Return one of the functions or classes that a table holds by name, ``None`` where it holds anything else."""
+    """Return one of the functions, classes or objects that a table holds, ``None`` where it holds others too."""
     found = {str(name): read(cell, walk.path) for name, cell in holder.cells.items()}
-    if not found or not all(isinstance(value, (Function, Class, Bound)) for value in found.values()):
+    if not found or not all(map(_is_made_for_use, found.values())):
         return None
     return _one_of(walk, found, key)
+
+
+def _is_made_for_use(value: Abstract) -> bool:
+    """Whether a value is a function, a class or an object, or a tuple that begins with one."""
+    if isinstance(value, Items) and value.items and not value.open:
+        return _is_made_for_use(value.items[0])
+    return isinstance(value, (Function, Class, Bound, Partial, Object, Made))
 
 
 def one_of_module(walk: Walk, module: Module, key: Abstract) -> Abstract | None:

@@ -209,6 +209,8 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]
+    if _is_own_part(key) and any(isinstance(value, Made) for value in values):
+        return unknown_item(holder, key)
     chosen = one_of_module(walk, holder.module, key) if holder.module else one_registered(walk, holder, key)
     if chosen is not None:
         return chosen
