@@ -3,10 +3,11 @@
 import gc
 from pathlib import Path
 
+from reading import read
+
 from ddpdoctor import memory
 from ddpdoctor.reader.outline import outline
 from ddpdoctor.reader.shelf import Shelf
-from tests.reading import read
 
 PROGRAM = """
 class Trainer:
