@@ -3,7 +3,7 @@
 import pytest
 from reading import read
 
-from ddpdoctor.events import FileUsed
+from ddpdoctor.events import FileUsed, LoaderBuilt
 
 HEAD = """
 import io, os, pathlib, shutil, subprocess, tempfile, urllib.request
@@ -77,3 +77,19 @@ def test_commands_that_download(tmp_path, text):
 )
 def test_data_sets_that_fetch_themselves(tmp_path, made, found):
     assert downloads(read(tmp_path, made, head=f"{HEAD}import torchaudio, torchvision, medmnist\n")) == found
+
+
+def test_a_download_in_a_package_whose_modules_lie_deeper_is_seen(tmp_path):
+    inner = tmp_path / "datasets" / "graphs"
+    inner.mkdir(parents=True)
+    (inner / "molecules.py").write_text("import wget\ndef get():\n    wget.download('https://x.org/a', 'a')\n")
+    text = "from datasets.graphs.molecules import get\nget()"
+    assert downloads(read(tmp_path, text, head=HEAD)) == ["'a'"]
+
+
+def test_what_a_folder_of_a_librarys_name_does_not_hold_is_the_librarys(tmp_path):
+    inner = tmp_path / "datasets" / "graphs"
+    inner.mkdir(parents=True)
+    (inner / "molecules.py").write_text("")
+    text = "from datasets import load_dataset\nd = torch.utils.data.DataLoader(load_dataset('x', streaming=True))"
+    assert read(tmp_path, text, head=HEAD).of(LoaderBuilt)[0].iterable
