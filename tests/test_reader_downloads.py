@@ -93,3 +93,17 @@ def test_what_a_folder_of_a_librarys_name_does_not_hold_is_the_librarys(tmp_path
     (inner / "molecules.py").write_text("")
     text = "from datasets import load_dataset\nd = torch.utils.data.DataLoader(load_dataset('x', streaming=True))"
     assert read(tmp_path, text, head=HEAD).of(LoaderBuilt)[0].iterable
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("clip.load('ViT-B/32')", True),
+        ("clip.load('weights/ViT-B-32.pt')", False),
+        ("beir.util.download_and_unzip(url, 'datasets')", True),
+        ("gdown.download_folder(url, output='weights')", True),
+    ],
+)
+def test_downloads_of_further_packages(tmp_path, call, found):
+    program = read(tmp_path, f"import beir.util\nimport clip\nimport gdown\n\nurl = 'https://example.org/x'\n{call}\n")
+    assert [event.op for event in program.of(FileUsed)] == ["download"] * found

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.atom import ALWAYS, Literal
+from ddpdoctor.atom import ALWAYS, Condition, Literal
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, compatible, literals
 from ddpdoctor.events import (
     MAIN,
+    Backward,
     Collective,
     DatasetBuilt,
     Event,
@@ -149,7 +150,7 @@ def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     train (``--eval``) that fetches what it finds missing, whoever has not asked for a download.
     """
     wraps = replicas(trace)
-    needed = frozenset.intersection(*(wrap.when for wrap in wraps)) if wraps else ALWAYS
+    needed = _of_all(wraps) | _of_all(trace.of(Backward))
     needed |= {one for one in event.when if may_be_missing(one, event.path) and one.atom.definition is not None}
     chosen = {_option_of(literal) for literal in event.when if literal.holds and _is_a_choice(literal)}
     asked = frozenset(one for one in event.when - needed if not _is_a_choice(one) and _option_of(one) not in chosen)
@@ -161,7 +162,12 @@ def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
     return all(atom.by_default is not None or ROUND.search(atom.text) for atom in options)
 
 
-ROUND = re.compile(r"\bindex in line \d")
+def _of_all(events: tuple[Event, ...]) -> Condition:
+    """Return what all of some events need."""
+    return frozenset.intersection(*(event.when for event in events)) if events else ALWAYS
+
+
+ROUND = re.compile(r"\bindex in line \d| % ")
 """What a test says of the round of a loop: whoever trains on comes to it, as often as an option says."""
 
 

@@ -42,6 +42,16 @@ def _graph_dataset(walk: Walk, call: Call) -> Abstract | None:
     return made
 
 
+def _published(walk: Walk, call: Call) -> Abstract | None:
+    """``clip.load("ViT-B/32")``: what has no file of that name is written to its final path (clip/clip.py)."""
+    name = call.argument("name", 0)
+    if not isinstance(known(name), str) or str(known(name)).endswith((".pt", ".pth")):
+        return None
+    root = call.kwargs.get("download_root")
+    walk.emit(FileUsed, call.node, op="download", path=lower(root or Known("~/.cache/clip")), by=call.path)
+    return None
+
+
 def _own_graph_dataset(walk: Walk, call: Call) -> Abstract | None:
     """``super().__init__(root)`` in a data set of the program's own: it calls the class's ``download`` and ``process``.
 
@@ -58,6 +68,7 @@ def _own_graph_dataset(walk: Walk, call: Call) -> Abstract | None:
 def _destination(call: Call) -> Abstract | None:
     """Return the file that a download is written to, where the call names it."""
     names = {"torch.hub.download_url_to_file": "dst", "wget.download": "out", "nltk.download": "download_dir"}
+    names |= {"beir.util.download_url": "save_path", "beir.util.download_and_unzip": "out_dir"}
     name = "filename" if call.path.endswith("urlretrieve") else names.get(call.path, "output")
     return call.argument(name, 1)
 
@@ -144,6 +155,10 @@ FUNCTIONS = {
     "torch_geometric.data.download_url": _download,
     "torch_geometric.data.download_google_url": _download,
     "gdown.download": _download,
+    "gdown.download_folder": _download,
+    "beir.util.download_url": _download,
+    "beir.util.download_and_unzip": _download,
+    "clip.load": _published,
     **dict.fromkeys(("os.system", "subprocess.run", "subprocess.call", "subprocess.check_call"), _command),
     **dict.fromkeys(("os.popen", "subprocess.check_output", "subprocess.getoutput", "subprocess.Popen"), _command),
     **dict.fromkeys(("requests.get", "httpx.get", "httpx.stream", "urllib3.request"), _answer),
