@@ -121,10 +121,10 @@ def line_of(text: str, marker: str) -> int:
 def test_a_file_that_breaks_the_reader_does_not_take_the_others_along(check, monkeypatch):
     read = reader.read
 
-    def breaks_on_one(file: str, *rest: object):
+    def breaks_on_one(file: str, *rest: object, **named: object):
         if file.endswith("odd.py"):
             raise IndexError("list index out of range")
-        return read(file, *rest)
+        return read(file, *rest, **named)
 
     monkeypatch.setattr(reader, "read", breaks_on_one)
     report = check({"odd.py": "", "train.py": SHUFFLES}, source_only=True)

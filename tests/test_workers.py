@@ -73,10 +73,10 @@ def test_the_report_is_the_same_however_many_read(command, project):
 def test_a_file_that_kills_the_process_is_named_and_the_others_are_checked(tmp_path, monkeypatch):
     read = reader.read
 
-    def dies_of_one(file: str, *rest: object):
+    def dies_of_one(file: str, *rest: object, **named: object):
         if file.endswith("odd.py"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return read(file, *rest)
+        return read(file, *rest, **named)
 
     monkeypatch.setattr(reader, "read", dies_of_one)
     for name in ("a.py", "odd.py", "z.py"):

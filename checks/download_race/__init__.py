@@ -14,11 +14,19 @@ from ddpdoctor.events import (
     Event,
     FileAwaited,
     FileUsed,
+    FrameworkOwns,
     GroupInit,
     ModelWrapped,
     SampleCached,
 )
-from ddpdoctor.facts import is_cache, is_distributed, is_rank_process, may_be_missing, owned, replicas
+from ddpdoctor.facts import (
+    hands_its_model_over,
+    is_cache,
+    is_distributed,
+    is_rank_process,
+    may_be_missing,
+    replicas,
+)
 from ddpdoctor.facts.ranks import excludes, for_some_ranks_only, left_to_some_ranks, reaching, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity, callers
 from ddpdoctor.trace import Predicted
@@ -41,7 +49,7 @@ BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
 def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     """Find downloads that all ranks reach, and that none has made before the others."""
-    if not is_distributed(trace) or owned(trace, "launch"):
+    if not _runs_as_ranks(trace):
         return
     yield from others_read_meanwhile(trace)
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
@@ -57,6 +65,17 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
             made.add(event.path.text())
             yield _made(event)
     yield from _made_sample_by_sample(trace)
+
+
+def _runs_as_ranks(trace: Predicted) -> bool:
+    """Whether a launcher starts the program once for each rank; Lightning starts the others in its fit()."""
+    launching = [event for event in trace.of(FrameworkOwns) if "launch" in event.duties]
+    if launching:
+        return all(event.name == ACCELERATOR for event in launching) and hands_its_model_over(trace)
+    return is_distributed(trace)
+
+
+ACCELERATOR = "accelerate.Accelerator"
 
 
 def _made_sample_by_sample(trace: Predicted) -> Iterator[Fault]:

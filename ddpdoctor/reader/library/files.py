@@ -185,6 +185,10 @@ def _lock(walk: Walk, manager: Abstract, node: ast.AST) -> tuple[str, Abstract]:
     return "lock", manager
 
 
+def _in_turn(walk: Walk, call: Call) -> Abstract:
+    return walk.make(call)
+
+
 OWN = (
     *(f"tempfile.{name}" for name in ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile")),
     *("os.getpid", "uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secrets.token_urlsafe", "os.urandom"),
@@ -206,8 +210,11 @@ FUNCTIONS = {
     "pickle.load": _tensor_load,
     "safetensors.torch.save_file": _tensor_save,
 }
-CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock"), _lock)
+FIRST = ("main_process_first", "local_main_process_first")
+"""Blocks of Accelerate and transformers that the others enter when the first rank, or that of the node, has left."""
+CONTEXTS = dict.fromkeys(("FileLock", "SoftFileLock", "InterProcessLock", "portalocker.Lock", *FIRST), _lock)
 METHODS = {
+    **dict.fromkeys(FIRST, _in_turn),
     **dict.fromkeys(("exists", "is_file", "is_dir"), _exists),
     "open": _named_open,
     "read_bytes": _read_bytes,
