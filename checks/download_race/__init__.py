@@ -44,7 +44,7 @@ ATOMIC = frozenset(
 """They write a temporary file and rename it when it is whole (torch/hub.py): the worst is a download too many."""
 MEETINGS: tuple[type[Event], ...] = (Collective, ModelWrapped, GroupInit, FileAwaited)
 """In all of them a rank waits for the others: DDP's constructor compares the parameters' shapes."""
-BARRIERS = frozenset({"barrier", "monitored_barrier"})
+BARRIERS = frozenset({"barrier", "monitored_barrier", "multiprocessing barrier"})
 
 
 def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:

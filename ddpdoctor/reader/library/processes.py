@@ -3,7 +3,7 @@
 import ast
 
 from ddpdoctor.atom import ALWAYS
-from ddpdoctor.events import Loop, ProcessJoined, ProcessStarted
+from ddpdoctor.events import Collective, Loop, ProcessJoined, ProcessStarted
 from ddpdoctor.reader.abstract import (
     NO_TAGS,
     NONE,
@@ -221,6 +221,12 @@ def _context_attribute(walk: Walk, value: Made, name: str, node: ast.AST) -> Abs
     return None if name == "Process" else External(f"multiprocessing.{name}")
 
 
+def _meet(walk: Walk, call: Call) -> Abstract:
+    """``multiprocessing.Barrier(n).wait()``: as many processes meet here, whether a group is initialised or not."""
+    walk.emit(Collective, call.node, op="multiprocessing barrier")
+    return Opaque("Barrier.wait()")
+
+
 FUNCTIONS = {
     SPAWN: _spawn,
     "torch.multiprocessing.start_processes": _spawn,
@@ -232,5 +238,12 @@ FUNCTIONS = {
     "torch.multiprocessing.get_context": _get_context,
     "multiprocessing.get_context": _get_context,
 }
-METHODS = {f"{CONTEXT}.Process": _process, "start": _start_process, "join": _join}
+METHODS = {
+    **dict.fromkeys(
+        ("multiprocessing.Barrier.wait", "torch.multiprocessing.Barrier.wait", f"{CONTEXT}.Barrier.wait"), _meet
+    ),
+    f"{CONTEXT}.Process": _process,
+    "start": _start_process,
+    "join": _join,
+}
 ATTRIBUTES = {CONTEXT: _context_attribute}
