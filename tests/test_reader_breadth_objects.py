@@ -167,3 +167,28 @@ bare(DDP(net)).load_state_dict(torch.load("net.pt"))
     )
     loaded = program.of(StateLoaded)
     assert [(event.into.type, event.when) for event in loaded] == [("Net", frozenset())] * 2
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("pyproject.toml", '[tool.uv.workspace]\nmembers = ["libs/*", "apps/*"]\n'),
+        (
+            "apps/train/pyproject.toml",
+            '[tool.poetry.dependencies]\ncommon = { path = "../../libs/common", develop = true }\n',
+        ),
+    ],
+)
+def test_a_package_of_the_same_workspace_is_followed(tmp_path, where, text):
+    script = tmp_path / "apps/train/src/train/main.py"
+    package = tmp_path / "libs/common/src/common"
+    for folder in (script.parent, package):
+        folder.mkdir(parents=True)
+    (tmp_path / where).write_text(text)
+    (package / "__init__.py").write_text("")
+    (package / "setup.py").write_text(
+        "import torch.distributed as dist\n\ndef start():\n    dist.init_process_group('nccl')\n"
+    )
+    script.write_text("import torch.distributed\nfrom common.setup import start\n\nstart()\n")
+    (program,) = reader.read(str(script), str(tmp_path / "apps/train"))
+    assert only(program.of(GroupInit)).backend.text() == "'nccl'"

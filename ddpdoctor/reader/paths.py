@@ -50,6 +50,8 @@ RENAMED = {
     "torch_geometric.nn.data_parallel.DataParallel": "torch.nn.parallel.DataParallel",
     "torch.nn.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
     "torch.multiprocessing.spawn.spawn": "torch.multiprocessing.spawn",
+    "timm.data.loader.OrderedDistributedSampler": "timm.data.distributed_sampler.OrderedDistributedSampler",
+    "timm.data.loader.RepeatAugSampler": "timm.data.distributed_sampler.RepeatAugSampler",
 }
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -133,6 +134,7 @@ class Project:
         self.common_roots = (directory, *(root for root in self.roots if _is_project(root)))
         self.modules: dict[str, Module | None] = {}
         self._by_file: dict[str, Module] = {}
+        self._members: tuple[str, ...] | None = None  # the folders of the workspace's packages, once asked for
         self._listings: dict[str, frozenset[str]] = {}
         self.main = Module("__main__", script)
         self.modules["__main__"] = self.main
@@ -173,7 +175,18 @@ class Project:
             module = self._in_folder(root, last, name)
             if module is not None:
                 return module
-        return None if name in NEVER_OURS else self._renamed_package(name)
+        return None if name in NEVER_OURS else self._renamed_package(name) or self._beside(name)
+
+    def _beside(self, name: str) -> Module | None:
+        """Return a package of another project of the same workspace."""
+        if name in sys.stdlib_module_names:
+            return None
+        if self._members is None:
+            from ddpdoctor.reader.workspace import members  # most scripts import nothing that is looked for there
+
+            self._members = members(os.path.dirname(self.script)) if os.path.isabs(self.script) else ()
+        found = (self._in_folder(folder, name, name) for folder in self._members)
+        return next((module for module in found if module is not None), None)
 
     def _renamed_package(self, name: str) -> Module | None:
         """Return the package that the script is in, where it is imported by its name and the folder is a copy of it.
