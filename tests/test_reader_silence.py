@@ -6,7 +6,7 @@ import pytest
 from reading import read
 
 from ddpdoctor.events import Backward, Collective, Forward
-from ddpdoctor.reader.silence import words_of
+from ddpdoctor.reader.spoken import words_of
 
 COUNT = "def total(x):\n    dist.all_reduce(x)\n    return x\n"
 

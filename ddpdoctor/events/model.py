@@ -128,7 +128,8 @@ class ModelChanged(Event):
 
 class LayersUsed(Event):
     """P: which modules a wrapper's forward (the one of the ``order`` ``forward``) computed with: ``always`` those that
-    it calls in every step of one run, ``sometimes`` those that depend on chance or on the data.
+    it calls in every step of one run, ``sometimes`` those that depend on chance or on the data. Both are whole only
+    where the wrapper may look for unused parameters in a forward with gradients; else layers are passed over.
     """
 
     model: Ref

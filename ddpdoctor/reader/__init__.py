@@ -8,6 +8,7 @@ from ddpdoctor.events import Unparsed
 from ddpdoctor.memory import forget as forget_conditions
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.blocks import enter_manager
+from ddpdoctor.reader.budget import OutOfBudget
 from ddpdoctor.reader.calls import base_called, call_value
 from ddpdoctor.reader.concern import forget as forget
 from ddpdoctor.reader.concern import may_concern
@@ -25,7 +26,7 @@ from ddpdoctor.reader.silence import is_silent
 from ddpdoctor.reader.source import MAX_BYTES, Source, parse
 from ddpdoctor.reader.statements import STATEMENTS
 from ddpdoctor.reader.tables import Tables
-from ddpdoctor.reader.walk import OutOfBudget, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.reader.written import set_attribute, set_item
 from ddpdoctor.trace import Predicted
 

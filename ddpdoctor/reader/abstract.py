@@ -11,59 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from ddpdoctor.atom import ALWAYS, Condition, Formula
 from ddpdoctor.condition import kinds_in
 from ddpdoctor.place import Place
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures, pooled_in, put_together
 from ddpdoctor.world import Expression
 
 if TYPE_CHECKING:
     from ddpdoctor.reader.module import Module
 
-Tags: TypeAlias = frozenset[Hashable]
-"""What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
-``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``; ``("measure", Ref)`` for
-what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was then put together from that of all."""
 
-NO_TAGS: Tags = frozenset()
 Cells: TypeAlias = dict[Hashable, list[tuple[Condition, "Abstract"]]]
-
-
-def measures(tags: Tags) -> Tags:
-    """Return the marks of what a rank has computed from its own batches, and that nothing has put together.
-
-    They go further than ``batch``: through ``item()`` too, into what is printed or compared. What is computed from
-    both, such as a sum over all ranks times a batch's size, counts as put together.
-    """
-    if not tags:
-        return NO_TAGS
-    own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
-    if not own:
-        return NO_TAGS
-    pooled = pooled_in(tags)
-    return frozenset(tag for tag in own if tag[1] not in pooled)
-
-
-def of_numbers(tags: Tags) -> Tags:
-    """Return the marks of what ranks have computed from batches, whether it was put together or not."""
-    return frozenset(tag for tag in tags if isinstance(tag, tuple) and tag[0] in ("measure", "pooled"))
-
-
-def pooled_in(tags: Tags, how: str | None = None) -> Tags:
-    """Return the loaders from whose batches something was computed and then put together from all ranks."""
-    marks = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled"]
-    return frozenset(tag[1] for tag in marks if how is None or tag[2] == how)
-
-
-def put_together(tags: Tags, how: str = "unknown") -> Tags:
-    """Return the tags of what was put together from all ranks, or may have been.
-
-    ``how`` is ``sum``, ``gather``, or ``padded`` for what was gathered with samples that the ranks have twice.
-    """
-    own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
-    return (tags - frozenset(own)) | {("pooled", tag[1], how) for tag in own} if own else tags
-
-
-def cut(tags: Tags) -> Tags:
-    """Return the tags of a part of a value, or of one kept by its name: what ranks have twice may be left out."""
-    padded = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled" and tag[2] == "padded"]
-    return tags | {("pooled", tag[1], "cut") for tag in padded} if padded else tags
 
 
 class Abstract:

@@ -5,11 +5,12 @@ import ast
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
 from ddpdoctor.named import NamedTuple
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Choice, Items, Known, Table, Tags
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Table
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.settings import Settings
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.walk import Walk
 
 

@@ -3,9 +3,10 @@
 import ast
 
 from ddpdoctor.named import NamedTuple
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Tags
+from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Object
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 
 
 class Call(NamedTuple):

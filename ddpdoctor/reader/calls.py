@@ -2,18 +2,7 @@
 
 from collections.abc import Callable
 
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Choice,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    measures,
-    put_together,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Items, Known, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
@@ -25,6 +14,7 @@ from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
+from ddpdoctor.reader.tags import measures, put_together
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

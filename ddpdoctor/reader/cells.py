@@ -8,7 +8,8 @@ from collections.abc import Hashable, Iterable
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
+from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
 
 MAX_WRITES = 8

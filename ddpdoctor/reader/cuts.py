@@ -1,9 +1,10 @@
 """How a rank cuts its own part out of the data: whether the parts can have other lengths than each other."""
 
 from ddpdoctor.place import Place
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Tags, is_none, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, is_none, options
 from ddpdoctor.reader.formulas import is_rank
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 
 EVEN = ("even",)

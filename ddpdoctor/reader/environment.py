@@ -5,24 +5,12 @@ import ast
 from ddpdoctor.atom import ALWAYS, Formula
 from ddpdoctor.condition import any_of, as_formula
 from ddpdoctor.events import ANY_VARIABLE, EnvRead, EnvSet
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    External,
-    Known,
-    Opaque,
-    Table,
-    Tags,
-    derived,
-    is_none,
-    known,
-    options,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Known, Opaque, Table, derived, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import LAUNCH_VARIABLES, Expression

@@ -3,20 +3,7 @@
 import ast
 
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    Tags,
-    Truth,
-    known,
-    of_numbers,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, Truth, known
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.call import Call
@@ -36,6 +23,7 @@ from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
 from ddpdoctor.reader.ports import can_hold_a_port, is_flag
 from ddpdoctor.reader.tables import Evaluator
+from ddpdoctor.reader.tags import NO_TAGS, Tags, of_numbers
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import is_counted

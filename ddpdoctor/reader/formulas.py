@@ -4,19 +4,10 @@ import ast
 
 from ddpdoctor.atom import Formula
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, kinds_in, negation
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Choice,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    Tags,
-    Truth,
-    known,
-)
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Truth, known
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import RANK_LEAVES, Expression, constant

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import as_formula, assume, negation
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, Table, put_together
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
+from ddpdoctor.reader.tags import NO_TAGS, put_together
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Table, Tags
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Table
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.value import Ref
 
 

@@ -6,20 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.condition import together
 from ddpdoctor.events import ItemTaken
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Choice,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    Tags,
-    cut,
-    is_none,
-    known,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Items, Known, Opaque, Table, is_none, known
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.chosen import one_of_module, one_registered
@@ -36,6 +23,7 @@ from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import Content
+from ddpdoctor.reader.tags import Tags, cut
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

@@ -3,13 +3,14 @@
 import ast
 
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, derived, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.cells import choice, read
 from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.settings import Settings
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref, Value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, together
 from ddpdoctor.events import FileAwaited, Loop
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Items, Known, Opaque, Table, Tags, derived, measures, options
+from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.displays import drawn_or_not
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
@@ -18,6 +18,7 @@ from ddpdoctor.reader.leaving import awaits_a_file, end_by_its_test, has_break, 
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
 from ddpdoctor.reader.places import header
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.truth import holds_for

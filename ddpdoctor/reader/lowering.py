@@ -1,9 +1,10 @@
 """Turns the reader's abstract values into the plain values that events carry."""
 
 from ddpdoctor.condition import assume, negation
-from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, Items, Known, Opaque, Table, Tags, Truth
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, Items, Known, Opaque, Table, Truth
 from ddpdoctor.reader.attributes import origin_of
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.value import NONE, Constant, Either, Symbol, Taint, Unknown, Value
 

@@ -4,12 +4,13 @@ import ast
 import builtins
 import sys
 
-from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, Tags, options
+from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, options
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import resolved, search_module
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.paths import canonical
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, External, Items, Tags, options
+from ddpdoctor.reader.abstract import Abstract, Cells, External, Items, options
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.value import Ref
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Tags, derived, measures, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, derived, options
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
 from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.given import added
+from ddpdoctor.reader.tags import Tags, measures
 from ddpdoctor.reader.texts import text
 from ddpdoctor.world import RANK_LEAVES, Expression, is_counted
 

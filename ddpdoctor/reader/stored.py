@@ -1,8 +1,9 @@
 """What was read from a file: which load it came from, and which of its items it is."""
 
 from ddpdoctor.atom import ALWAYS
-from ddpdoctor.reader.abstract import NO_TAGS, TRUE, Abstract, Opaque, Tags, options
+from ddpdoctor.reader.abstract import TRUE, Abstract, Opaque, options
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 
 
 class Content(Opaque):

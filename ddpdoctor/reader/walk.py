@@ -2,7 +2,6 @@
 
 import ast
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,8 @@ from ddpdoctor.atom import ALWAYS, Atom, Condition, Formula, Literal
 from ddpdoctor.condition import as_formula, assume, together
 from ddpdoctor.events import MAIN, Event, Loop, Unfollowed, Unparsed, Within
 from ddpdoctor.place import Place
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Opaque, Tags, measures
+from ddpdoctor.reader.abstract import Abstract, Cells, Opaque
+from ddpdoctor.reader.budget import LONG, Budget, OutOfBudget
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
@@ -23,6 +23,7 @@ from ddpdoctor.reader.start_method import default_start_method
 from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.syntax import Syntax
 from ddpdoctor.reader.tables import Tables
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.unfollowed import NO_MOVERS, may_set_up
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Ref
@@ -34,21 +35,12 @@ LayerUses = dict[Ref, list[Condition]]
 LOCAL = frozenset({"clock", "file", "signal"})
 """What comes to each rank in its own time, as tags."""
 
-STEPS_A_LOOK = 64
-"""The steps between two looks at the clock: mostly some microseconds, but tens of milliseconds each at the worst."""
 
-LONG = 511
-"""How many literals make a condition so long that each step takes noticeably more."""
-
-
-class OutOfBudget(Exception):
-    """The interpretation was ended: what was found so far stands, and nothing is concluded from absence."""
-
-
-class Walk:
+class Walk(Budget):
     """One interpretation of a program."""
 
     def __init__(self, project: Project, tables: Tables, *, steps: int = 400_000, seconds: float = 8.0) -> None:
+        super().__init__(steps, seconds)
         self.project = project
         self.tables = tables
         self.events: list[Event] = []
@@ -62,7 +54,6 @@ class Walk:
         self.frames: list[Frame] = []
         self.environment: Cells = {}
         self.patched: Cells = {}  # what the script put in the place of names outside it
-        self.complete = True
         self.children = 0
         self.in_child = 0
         self.start_method = default_start_method(sys.version_info[:2])
@@ -93,9 +84,6 @@ class Walk:
         self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
         self._at_root = False
-        self.steps_left = steps
-        self._look = steps - STEPS_A_LOOK  # where the steps are when the clock is looked at again
-        self._deadline = time.process_time() + seconds  # of CPU: a busy machine changes no result
         self._atoms: dict[str, Atom] = {}
         self._created: dict[tuple[object, ...], int] = {}
         self._places = Places(project)
@@ -105,8 +93,8 @@ class Walk:
     def evaluate(self, node: ast.expr, frame: Frame) -> Abstract:
         """Return the value of an expression."""
         self.steps_left -= 1
-        if self.steps_left < self._look or len(self.path) > LONG:
-            self._look_around()
+        if self.steps_left < self.look_at or len(self.path) > LONG:
+            self.look_around(len(self.path))
         evaluator = self.tables.expressions.get(type(node))
         return Opaque(f"{type(node).__name__} in {self.line(node)}") if not evaluator else evaluator(self, node, frame)
 
@@ -117,8 +105,8 @@ class Walk:
             if self.dead:
                 return
             self.steps_left -= 1
-            if self.steps_left < self._look or len(self.path) > LONG:
-                self._look_around()
+            if self.steps_left < self.look_at or len(self.path) > LONG:
+                self.look_around(len(self.path))
             runner = statements.get(type(node))
             if runner is not None:  # else syntax of a Python newer than this one knows of
                 runner(self, node, frame)
@@ -158,15 +146,6 @@ class Walk:
     def load(self, module: Module) -> None:
         """Interpret a module of the project, once."""
         self.tables.load(self, module)
-
-    def _look_around(self) -> None:
-        """Look whether the budget is used up: not at every step, which would take as long as many a step does."""
-        self.steps_left -= len(self.path) >> 9 << 8  # what a step takes grows with a long condition
-        if self.steps_left < self._look:
-            self._look = self.steps_left - STEPS_A_LOOK
-            if self.steps_left < 0 or time.process_time() > self._deadline:
-                self.complete = False
-                raise OutOfBudget
 
     @contextmanager
     def aside(self, steps: int) -> Iterator[None]:

@@ -3,19 +3,7 @@
 import ast
 
 from ddpdoctor.condition import together
-from ddpdoctor.reader.abstract import (
-    Abstract,
-    Attribute,
-    Choice,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    cut,
-    known,
-    measures,
-)
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, External, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.attributes import class_attribute, get_attribute, origin_of, unset
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.environment import write_variable
@@ -24,6 +12,7 @@ from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Packa
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import may_be_changed
+from ddpdoctor.reader.tags import cut, measures
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

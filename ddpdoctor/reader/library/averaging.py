@@ -4,13 +4,14 @@ import ast
 
 from ddpdoctor.atom import Formula
 from ddpdoctor.events import GradientsZeroed, SyncSwitched
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Opaque, known
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Opaque, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.formulas import truth_of
 from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 FLAG = "require_backward_grad_sync"

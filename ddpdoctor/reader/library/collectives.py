@@ -13,13 +13,11 @@ from ddpdoctor.reader.abstract import (
     Known,
     Opaque,
     Table,
-    Tags,
     Truth,
     clipped,
     is_none,
     known,
     options,
-    put_together,
 )
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import is_about
@@ -30,6 +28,7 @@ from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
+from ddpdoctor.reader.tags import Tags, put_together
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import LOCAL, Walk
 from ddpdoctor.value import Ref

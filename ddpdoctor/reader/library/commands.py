@@ -5,18 +5,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import negation
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Attribute,
-    External,
-    Items,
-    Known,
-    Table,
-    is_none,
-    known,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, External, Items, Known, Table, is_none, known
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
@@ -24,6 +13,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.library.configuration import option
 from ddpdoctor.reader.library.configurations import hydra_main
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 GROUP = "click.group"

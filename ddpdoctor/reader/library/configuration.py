@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from ddpdoctor.events import OptionDefined
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
@@ -13,6 +13,7 @@ from ddpdoctor.reader.library.subcommands import PARSER, new_parser, options_of
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Package, Partial
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 

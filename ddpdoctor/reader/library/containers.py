@@ -4,19 +4,7 @@ import ast
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Attribute,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    known,
-    options,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
@@ -29,6 +17,7 @@ from ddpdoctor.reader.operators import formatted
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import is_state, may_be_changed
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import assume, together
 from ddpdoctor.events import Loop
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Opaque, Tags, is_none
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Opaque, is_none
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.epochs import begin_epochs
@@ -15,6 +15,7 @@ from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.iteration import item_of, loaders_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Partial
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression

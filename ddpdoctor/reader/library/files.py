@@ -5,25 +5,14 @@ from typing import Any
 
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.events import Event, FileUsed
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    TRUE,
-    Abstract,
-    External,
-    Items,
-    Known,
-    Opaque,
-    Table,
-    known,
-    options,
-)
+from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, External, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import boolean, truth_of
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

@@ -1,11 +1,12 @@
 """What Lightning runs of a module in an evaluation, and what is logged there."""
 
 from ddpdoctor.events import Reported
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Opaque, is_none, known, options
+from ddpdoctor.reader.abstract import Abstract, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 EVALUATION = {

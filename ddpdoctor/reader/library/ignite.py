@@ -1,12 +1,13 @@
 """Ignite's ``ignite.distributed``: it starts the ranks, wraps the model and deals the data out by itself."""
 
 from ddpdoctor.events import FrameworkOwns
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.frameworks import hand_over
 from ddpdoctor.reader.library.groups import leaf_of
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 START = "ignite.distributed."

@@ -1,10 +1,11 @@
 """Objects of libraries that add up a metric over the batches of an evaluation."""
 
-from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, is_none, put_together
+from ddpdoctor.reader.abstract import NONE, Abstract, Opaque, is_none
 from ddpdoctor.reader.arguments import of_batches
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.tags import put_together
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

@@ -1,14 +1,10 @@
 """Models: what a module is, which BatchNorm layers are in it, and calling one."""
 
-import re
 from collections.abc import Callable
 
-from ddpdoctor.atom import Atom, Condition
-from ddpdoctor.condition import any_of, as_formula, compatible
-from ddpdoctor.events import Forward, LayersUsed, Within
-from ddpdoctor.memory import remembered
+from ddpdoctor.condition import compatible
+from ddpdoctor.events import Forward, Within
 from ddpdoctor.reader.abstract import (
-    NO_TAGS,
     NONE,
     Abstract,
     Attribute,
@@ -17,10 +13,8 @@ from ddpdoctor.reader.abstract import (
     Known,
     Opaque,
     Table,
-    Tags,
     is_none,
     known,
-    measures,
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
@@ -28,13 +22,13 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.functions import call_function
 from ddpdoctor.reader.library.averaging import synced
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
+from ddpdoctor.reader.library.layer_uses import watched
 from ddpdoctor.reader.library.norms import has_fixed_norms, mode_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
-from ddpdoctor.reader.walk import LayerUses, Walk
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
-
-Patterns = tuple[re.Pattern[str], ...]
 
 MAX_LAYERS = 40
 """How many layers of a Sequential are called one after the other."""
@@ -75,7 +69,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
             tags |= {("measure", callee.ref)}  # of whatever batch: in training it is the rank's own
     inside = via != "model"
     if inside and walk.in_wrapper == 0 and via == "wrapper":
-        run = _watched(walk, callee, call, run, grad=not any(block.kind == "no_grad" for block in walk.within))
+        run = watched(walk, callee, call, run, grad=not any(block.kind == "no_grad" for block in walk.within))
     elif walk.layers is not None:
         walk.layers.setdefault(callee.ref, []).append(walk.path)
     walk.in_forward += 1
@@ -88,69 +82,6 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         walk.in_forward -= 1
         walk.in_wrapper -= inside
     return tagged(result, tags)
-
-
-def _may_find_unused(wrapper: "Object | Made") -> bool:
-    """Whether a wrapper may look for parameters that a forward left out: then it matters what it computed with."""
-    made = wrapper.inner if isinstance(wrapper, Object) else wrapper
-    if not isinstance(made, Made) or made.open:
-        return True
-    looks = made.argument("find_unused_parameters", 7)
-    return looks is not None and not (isinstance(looks, Known) and not looks.value)
-
-
-def _watched(
-    walk: Walk, wrapper: "Object | Made", call: Call, run: Callable[[], Abstract], *, grad: bool
-) -> Callable[[], Abstract]:
-    """Return a wrapper's forward, with a note afterwards of the modules that it computed with.
-
-    Where nobody will ask which, those that only compute are not gone through.
-    """
-    order = len(walk.events) - 1
-    indices = tuple(re.compile(rf"index in line {loop.place.line}\b") for loop in walk.loops)
-
-    def watched() -> Abstract:
-        uses: LayerUses = {}
-        walk.layers, walk.checkpointed = uses, {}
-        walk.layers_matter = grad and _may_find_unused(wrapper)
-        try:
-            return run()
-        finally:
-            walk.layers, walk.checkpointed, walk.layers_matter = None, {}, False
-            if uses:
-                always = [ref for ref, when in uses.items() if _always(when, walk.path, indices)]
-                walk.emit(
-                    LayersUsed,
-                    call.node,
-                    model=wrapper.ref,
-                    forward=order,
-                    always=tuple(always),
-                    sometimes=tuple(ref for ref in uses if ref not in always),
-                )
-
-    return watched
-
-
-def _always(conditions: list[Condition], base: Condition, indices: Patterns) -> bool:
-    """Whether one of several conditions holds whenever a base does, as far as what a run never changes goes."""
-    return any_of(as_formula(_varying(when - base, indices)) for when in conditions) is True
-
-
-def _varying(condition: Condition, indices: Patterns) -> Condition:
-    """Return what of a condition can differ between steps: what is drawn at random, the data, how far training is."""
-    return frozenset(literal for literal in condition if _differs_between_steps(literal.atom, indices))
-
-
-@remembered(10_000)
-def _differs_between_steps(atom: Atom, indices: Patterns) -> bool:
-    if atom.definition is not None:
-        return any(_differs_between_steps(inner, indices) for inner in atom.inside)
-    if atom.kind == "data" and " is " not in atom.text:
-        return True
-    return atom.kind in ("data", "other") and any(pattern.search(atom.text) for pattern in (_RANDOM, *indices))
-
-
-_RANDOM = re.compile(r"rand|bernoulli|uniform|multinomial")
 
 
 def _via(walk: Walk, callee: "Object | Made") -> str:

@@ -4,25 +4,14 @@ import ast
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import Collective, Loop, ProcessJoined, ProcessStarted
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    Abstract,
-    Attribute,
-    Choice,
-    External,
-    Items,
-    Known,
-    Opaque,
-    is_none,
-    known,
-)
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, External, Items, Known, Opaque, is_none, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.pickling import unpicklable
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression, is_counted

@@ -1,6 +1,6 @@
 """Where a loss came from: the forwards and batches that flowed into it."""
 
-from ddpdoctor.reader.abstract import Tags
+from ddpdoctor.reader.tags import Tags
 from ddpdoctor.value import Ref
 
 

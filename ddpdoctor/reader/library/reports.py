@@ -5,24 +5,12 @@ from collections.abc import Iterable, Iterator
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.condition import together
 from ddpdoctor.events import Reported
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    Abstract,
-    Choice,
-    Items,
-    Opaque,
-    Table,
-    Tags,
-    known,
-    measures,
-    of_numbers,
-    options,
-    pooled_in,
-)
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Opaque, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.library.hooks import is_lightning_module
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures, of_numbers, pooled_in
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 

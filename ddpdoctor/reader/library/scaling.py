@@ -1,21 +1,14 @@
 """Gradient scalers, and the calls that clip gradients."""
 
 from ddpdoctor.events import Backward, GradientsClipped, OptimizerStep, ScalerBuilt, Unscaled
-from ddpdoctor.reader.abstract import (
-    NO_TAGS,
-    NONE,
-    TRUE,
-    Abstract,
-    Attribute,
-    Opaque,
-    Tags,
-)
+from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Opaque
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import truth_of
 from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import UNKNOWN_VALUE, Ref, Value

@@ -5,12 +5,13 @@ from typing import TypeAlias
 
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.condition import all_of, assume, negation
-from ddpdoctor.reader.abstract import NO_TAGS, Abstract, Cells, Items, Known, Opaque, known
+from ddpdoctor.reader.abstract import Abstract, Cells, Items, Known, Opaque, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import same, write
 from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 PARSER = "argparse.ArgumentParser"

@@ -3,10 +3,11 @@
 from ddpdoctor.atom import Formula
 from ddpdoctor.condition import all_of, any_of, as_formula, negation
 from ddpdoctor.events import TrackerStarted
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, is_none, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, is_none, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.environment import is_set_to
 from ddpdoctor.reader.objects import Made
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 OFF = ("disabled", "noop", "dryrun-disabled")

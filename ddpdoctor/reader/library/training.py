@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 
 from ddpdoctor.events import Backward, OptimizerStep, Seeded
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Choice, Opaque, Tags, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Opaque, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.frameworks import may_replicate
@@ -12,6 +12,7 @@ from ddpdoctor.reader.library.provenance import batches_in, forwards_in
 from ddpdoctor.reader.library.scaling import emit_step, is_scaler, scaler_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
+from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 

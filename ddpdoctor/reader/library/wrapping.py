@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.events import DATA_PARALLEL, ModelWrapped, StateLoaded, SyncBatchNormConverted
-from ddpdoctor.reader.abstract import NO_TAGS, NONE, Abstract, Attribute, Items, Opaque, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.idle import idle_parts
@@ -17,6 +17,7 @@ from ddpdoctor.reader.library.unshown import may_leave_parts_out
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import loads_in
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 _DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")
