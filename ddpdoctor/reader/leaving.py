@@ -7,7 +7,7 @@ from ddpdoctor.atom import Condition, Formula, Literal
 from ddpdoctor.condition import negation
 from ddpdoctor.events import LeftLoop, Loop
 from ddpdoctor.reader.frame import Frame
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 
 
@@ -27,7 +27,7 @@ def _leave_outermost(walk: Walk, node: ast.AST, how: str, loops: Iterable[tuple[
 def raise_past_loops(walk: Walk, node: ast.Raise) -> None:
     """Note the loops between a ``raise`` and the ``try`` around it, or around a call of its function, that goes on."""
     named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
+    name = last_name(named)
     for at in range(len(walk.frames) - 1, -1, -1):
         for depth, caught in reversed(walk.frames[at].catching):
             if caught & {name, *ALL_EXCEPTIONS}:

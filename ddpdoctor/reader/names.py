@@ -12,6 +12,7 @@ from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.trees import last_name
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
@@ -94,7 +95,7 @@ def _unpack(walk: Walk, targets: list[ast.expr], value: Abstract, frame: Frame, 
         if starred is not None and i >= starred:
             item: Abstract = _tail(value, i, starred, len(targets))
         else:
-            item = element(value, i, len(targets) if starred is None else None, _name_of(target))
+            item = element(value, i, len(targets) if starred is None else None, last_name(target))
         assign(walk, target, item, frame)
 
 
@@ -137,7 +138,3 @@ def element(value: Abstract, i: int, count: int | None = None, name: str = "") -
 
 GIVES_BACK = frozenset({"apex.amp.initialize"})
 """Calls that return their arguments, wrapped or changed, in the same order."""
-
-
-def _name_of(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""

@@ -4,7 +4,7 @@ import ast
 
 from ddpdoctor.reader.abstract import Abstract, Choice, Items
 from ddpdoctor.reader.objects import Bound, Class, Function, Object, Partial
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 
 MAX_DEPTH = 4
 
@@ -48,8 +48,7 @@ def _of_function(function: Function) -> str:
 
 
 def _is_wraps(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("wraps", "update_wrapper")
+    return last_name(call.func) in ("wraps", "update_wrapper")
 
 
 def _of_class(cls: Class) -> str:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.library import FUNCTION_NAMES, METHOD_NAMES, tensors
 from ddpdoctor.reader.syntax import RANK_WORDS
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 
 QUIET = frozenset(
     [
@@ -72,7 +72,7 @@ def words_of(body: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> Wor
             loud = node.attr in TOLD or node.attr == "module" or (_is_stored(node) and node.attr in SPOKEN_OF)
             (own if _is_of(node, first) else taken).add(node.attr)
         elif isinstance(node, ast.Call):
-            name = _name_of(node.func)
+            name = last_name(node.func)
             if name in LOUD_NAMES and (isinstance(node.func, ast.Name) or _is_of(node.func, first)):
                 called.add(name)  # the project's own may be meant
             else:
@@ -112,7 +112,3 @@ def _keeps(node: "ast.Assign | ast.AugAssign | ast.AnnAssign", first: str) -> bo
 
 def _is_of(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-
-
-def _name_of(callee: ast.expr) -> str:
-    return callee.id if isinstance(callee, ast.Name) else callee.attr if isinstance(callee, ast.Attribute) else ""

@@ -20,7 +20,7 @@ from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.tables import Runner
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
@@ -203,12 +203,16 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.path, walk.dead = after, not ends
 
 
+def _types_of(handler: ast.ExceptHandler) -> "list[ast.expr] | list[ast.expr | None]":
+    """Return the types that a handler names; ``None`` is that of a bare one."""
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+
+
 def _kinds_of(handler: ast.ExceptHandler) -> Iterator[str]:
     """Yield what a handler's block is, beyond that it is one."""
     if _catches_all(handler):
         yield "catch-all"
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if any(getattr(one, "attr", getattr(one, "id", "")) in _OF_THE_STEP for one in types):
+    if any(last_name(one) in _OF_THE_STEP for one in _types_of(handler)):
         yield "failed-step"
 
 
@@ -222,8 +226,7 @@ def _caught(node: "ast.Try") -> frozenset[str]:
     for handler in node.handlers:
         if any(_ends(inner) for one in handler.body for inner in nodes_of(one)):
             continue
-        types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        found |= {ALL_EXCEPTIONS[0] if one is None else getattr(one, "attr", getattr(one, "id", "")) for one in types}
+        found |= {ALL_EXCEPTIONS[0] if one is None else last_name(one) for one in _types_of(handler)}
     return frozenset(found)
 
 
@@ -232,12 +235,12 @@ def _ends(node: ast.AST) -> bool:
     if isinstance(node, ast.Raise):
         return True
     called = node.func if isinstance(node, ast.Call) else None
-    return getattr(called, "attr", getattr(called, "id", "")) in ("exit", "_exit", "quit", "abort")
+    return last_name(called) in ("exit", "_exit", "quit", "abort")
 
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
     """Whether a handler is there for whatever goes wrong: bare, or for ``Exception`` or ``BaseException``."""
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    types = _types_of(handler)
     return any(one is None or (isinstance(one, ast.Name) and one.id in ALL_EXCEPTIONS) for one in types)
 
 

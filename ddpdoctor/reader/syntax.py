@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias, TypeGuard
 
 from ddpdoctor.reader.objects import Class
-from ddpdoctor.reader.trees import nodes_of, own_nodes
+from ddpdoctor.reader.trees import last_name, nodes_of, own_nodes
 
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 
@@ -192,7 +192,7 @@ def _is_read_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 def _ranks_told(node: ast.AST) -> Iterator[str]:
     """Yield the variable that ``init_process_group(backend, init_method, timeout, world_size, rank)`` gets as rank."""
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "init_process_group":
+    if isinstance(node, ast.Call) and last_name(node.func) == "init_process_group":
         given = [*node.args[4:5], *(keyword.value for keyword in node.keywords if keyword.arg == "rank")]
         yield from (one.id for one in given if isinstance(one, ast.Name))
 

@@ -15,6 +15,11 @@ def nodes_of(*roots: ast.AST) -> list[ast.AST]:
     return _found_in(roots, _INNERMOST)
 
 
+def last_name(node: ast.AST | None) -> str:
+    """Return the name that a node is, or the last one of a dotted name: empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def own_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
     """Return the nodes of a body, without those in functions and classes that are defined in it."""
     return _found_in(body, _INNERMOST | _DEFINITIONS)

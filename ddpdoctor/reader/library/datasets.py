@@ -9,7 +9,7 @@ from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
 from ddpdoctor.reader.syntax import speaks_of_ranks
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
@@ -143,8 +143,7 @@ def _may_go_its_own_way(walk: Walk, cls: Class) -> bool:
     for one in cls.resolution():
         for node in nodes_of(one.node):
             if isinstance(node, (ast.Name, ast.Attribute)):
-                name = node.id if isinstance(node, ast.Name) else node.attr
-                if name in AT_RANDOM:
+                if last_name(node) in AT_RANDOM:
                     return True
                 called = _named(walk, one.module, node)
                 if isinstance(called, Function) and speaks_of_ranks(called.node):

@@ -25,7 +25,7 @@ from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_n
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.truth import holds_by_default
 
@@ -260,11 +260,10 @@ BASE = "torch.nn._BatchNorm"
 
 def _may_ask_others(forward: Function) -> bool:
     """Whether a method has a call that may be a collective: by its name, or of an autograd function of one's own."""
-    names = (getattr(node, "attr", getattr(node, "id", "")) for node in nodes_of(forward.node))
+    names = map(last_name, nodes_of(forward.node))
     return any(
         name == "apply" or "allreduce" in (plain := name.lower().replace("_", "")) or "allgather" in plain
         for name in names
-        if isinstance(name, str)
     )
 
 
