@@ -192,3 +192,14 @@ def test_a_package_of_the_same_workspace_is_followed(tmp_path, where, text):
     script.write_text("import torch.distributed\nfrom common.setup import start\n\nstart()\n")
     (program,) = reader.read(str(script), str(tmp_path / "apps/train"))
     assert only(program.of(GroupInit)).backend.text() == "'nccl'"
+
+
+def test_a_description_that_cannot_be_read_says_nothing(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch.distributed as dist\nimport common\n\ndef go():\n    dist.init_process_group('gloo')\n"
+    )
+    (tmp_path / "pyproject.toml").mkdir()
+    (tmp_path / "setup.py").write_bytes(b"# \xff\xfe\nentry_points = {'console_scripts': ['go = train:go']}\n")
+    (program,) = reader.read(str(script), str(tmp_path))
+    assert only(program.of(GroupInit)).backend.text() == "'gloo'"

@@ -1,6 +1,8 @@
 """What a name that is not known chooses: one of the functions and classes of a table or a module."""
 
-from ddpdoctor.condition import negation
+from collections.abc import Iterable
+
+from ddpdoctor.atom import Condition, Literal
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Rest, Table, known
 from ddpdoctor.reader.cells import MAX_OPTIONS, choice, read
 from ddpdoctor.reader.imports import module_attribute
@@ -54,17 +56,28 @@ def _one_of(walk: Walk, values: dict[str, Abstract], key: Abstract) -> Abstract 
     fitting = {name: value for name, value in values.items() if name.startswith(first) and name.endswith(last)}
     if not fitting or len(fitting) > MAX_NAMED:
         return None
-    found = []
+    told_apart = list(fitting.items())[: MAX_OPTIONS if len(fitting) <= MAX_OPTIONS else 1]
+    tests = [(walk.literal(f"{text(key)} == {name!r}", "configuration"), value) for name, value in told_apart]
+    rest = Rest(f"one named {text(key)}", key.tags) if len(fitting) > MAX_OPTIONS else None
+    found = under_the_first(walk, tests, rest)
+    return choice(found) if found else None
+
+
+def under_the_first(
+    walk: Walk, tests: Iterable[tuple[Literal, Abstract]], rest: Abstract | None = None
+) -> list[tuple[Condition, Abstract]]:
+    """Return values, each under its test and none of those before; the rest is what is left when no test holds."""
+    found: list[tuple[Condition, Abstract]] = []
     before = walk.path
-    for name, value in list(fitting.items())[: MAX_OPTIONS if len(fitting) <= MAX_OPTIONS else 1]:
-        here = walk.assuming(walk.literal(f"{text(key)} == {name!r}", "configuration"))
+    for test, value in tests:
+        here = walk.assuming(test)
         if here is not None:
             found.append((here - before, value))
-            walk.path = walk.assuming(negation(walk.literal(f"{text(key)} == {name!r}"))) or walk.path
-    if len(fitting) > MAX_OPTIONS:
-        found.append((walk.path - before, Rest(f"one named {text(key)}", key.tags)))
+            walk.path = walk.assuming(test.opposite()) or walk.path
+    if rest is not None:
+        found.append((walk.path - before, rest))
     walk.path = before
-    return choice(found) if found else None
+    return found
 
 
 def _ends(key: Abstract) -> tuple[str, str]:

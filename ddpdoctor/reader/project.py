@@ -18,70 +18,14 @@ MAX_INNER = 40
 
 NEVER_OURS = frozenset(
     [
-        "torch",
-        "torchvision",
-        "torchaudio",
-        "numpy",
-        "os",
-        "sys",
-        "argparse",
-        "time",
-        "math",
-        "random",
-        "json",
-        "logging",
-        "re",
-        "collections",
-        "functools",
-        "typing",
-        "itertools",
-        "pathlib",
-        "subprocess",
-        "shutil",
-        "copy",
-        "datetime",
-        "contextlib",
-        "dataclasses",
-        "abc",
-        "enum",
-        "glob",
-        "socket",
-        "signal",
-        "warnings",
-        "pickle",
-        "io",
-        "string",
-        "threading",
-        "multiprocessing",
-        "tqdm",
-        "wandb",
-        "yaml",
-        "PIL",
-        "cv2",
-        "scipy",
-        "pandas",
-        "matplotlib",
-        "sklearn",
-        "transformers",
-        "timm",
-        "einops",
-        "apex",
-        "deepspeed",
-        "accelerate",
-        "lightning",
-        "pytorch_lightning",
-        "tensorboardX",
-        "omegaconf",
-        "hydra",
-        "ignite",
-        "mmengine",
-        "mmcv",
-        "horovod",
-        "colossalai",
-        "trl",
-        "diffusers",
-        "torch_xla",
-        "lightning_fabric",
+        *("torch", "torchvision", "torchaudio", "numpy", "os", "sys", "argparse", "time", "math", "random"),
+        *("json", "logging", "re", "collections", "functools", "typing", "itertools", "pathlib"),
+        *("subprocess", "shutil", "copy", "datetime", "contextlib", "dataclasses", "abc", "enum", "glob"),
+        *("socket", "signal", "warnings", "pickle", "io", "string", "threading", "multiprocessing", "tqdm"),
+        *("wandb", "yaml", "PIL", "cv2", "scipy", "pandas", "matplotlib", "sklearn", "transformers"),
+        *("timm", "einops", "apex", "deepspeed", "accelerate", "lightning", "pytorch_lightning"),
+        *("tensorboardX", "omegaconf", "hydra", "ignite", "mmengine", "mmcv", "horovod", "colossalai"),
+        *("trl", "diffusers", "torch_xla", "lightning_fabric"),
     ]
 )
 """Top-level names that are taken from outside the project unless the script's own folder has them."""
@@ -89,6 +33,21 @@ NEVER_OURS = frozenset(
 
 def _is_project(folder: str) -> bool:
     return os.path.isfile(os.path.join(folder, "pyproject.toml")) or os.path.isfile(os.path.join(folder, "setup.py"))
+
+
+def description(file: str) -> str:
+    """Return the beginning of a file that describes a project; of one that is not there or not readable, nothing."""
+    if not os.path.isfile(file):  # a pipe would have nobody at its other end
+        return ""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            return stream.read(MAX_DESCRIPTION)
+    except OSError:
+        return ""
+
+
+MAX_DESCRIPTION = 100_000
+"""In characters: longer ones hold data."""
 
 
 def import_roots(script: str, directory: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Object
-from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.project import Project, description
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 
@@ -57,13 +57,8 @@ def _installed_commands(project: Project) -> Iterator[str]:
     stem = os.path.splitext(os.path.basename(project.script))[0]
     pattern = re.compile(rf"[\"'=\s][\w.]*\b{re.escape(stem)}:(\w+)")
     files = (os.path.join(root, name) for root in project.roots for name in ("pyproject.toml", "setup.py", "setup.cfg"))
-    for file in filter(os.path.isfile, files):
-        with open(file, encoding="latin-1") as stream:
-            yield from dict.fromkeys(pattern.findall(stream.read(MAX_SETUP)))
-
-
-MAX_SETUP = 100_000
-"""How much of a project's description is read, in characters."""
+    for file in files:
+        yield from dict.fromkeys(pattern.findall(description(file)))
 
 
 _RANKS = (

@@ -4,10 +4,10 @@ import glob
 import os
 import re
 
+from ddpdoctor.reader.project import description
+
 MAX_UP = 6
 """How many folders above a script a workspace is looked for in."""
-MAX_TEXT = 100_000
-"""How much of a project's description is read, in characters."""
 MAX_MEMBERS = 60
 
 
@@ -18,7 +18,7 @@ def members(folder: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for _ in range(MAX_UP):
-        text = _description(folder)
+        text = description(os.path.join(folder, "pyproject.toml"))
         table = re.search(r"^\[tool\.uv\.workspace\][^\[]*?^members\s*=\s*\[([^\]]*)\]", text, re.M)
         patterns = re.findall(r"[\"']([^\"']+)[\"']", table[1]) if table else []
         patterns += re.findall(r"^[\w-]+\s*=\s*\{[^}\n]*?\bpath\s*=\s*[\"']([^\"']+)[\"']", text, re.M)
@@ -29,11 +29,3 @@ def members(folder: str) -> tuple[str, ...]:
             break
         folder = os.path.dirname(folder)
     return tuple(one for one in found if os.path.isdir(one))
-
-
-def _description(folder: str) -> str:
-    try:
-        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8", errors="replace") as stream:
-            return stream.read(MAX_TEXT)
-    except OSError:
-        return ""

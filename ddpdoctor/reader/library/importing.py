@@ -1,8 +1,8 @@
 """Modules that are imported by a name: ``import_module``, ``__import__``."""
 
-from ddpdoctor.condition import negation
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, External, Known, Opaque, is_none, known
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.chosen import under_the_first
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Package
@@ -59,18 +59,15 @@ def _ending(name: Abstract) -> str:
 
 def _one_of(walk: Walk, modules: list[Module], name: Abstract) -> Abstract:
     assert isinstance(name, Opaque)
-    last, before, found = name.parts[1], walk.path, []
+    last = name.parts[1]
     usual = known(by_default(last))
+    tests = []
     for module in modules:
         own = module.name.rpartition(".")[2].removesuffix(_ending(name))
-        named = walk.literal(
-            f"{text(last)} == {own!r}", "configuration", by_default=own == usual if isinstance(usual, str) else None
-        )
-        here = walk.assuming(named)
-        if here is not None:
-            found.append((here - before, Package(module)))
-            walk.path = walk.assuming(negation(named)) or walk.path
-    walk.path = before
+        by_option = own == usual if isinstance(usual, str) else None
+        named = walk.literal(f"{text(last)} == {own!r}", "configuration", by_default=by_option)
+        tests.append((named, Package(module)))
+    found = under_the_first(walk, tests)
     return Choice(tuple(found)) if found else NONE
 
 
