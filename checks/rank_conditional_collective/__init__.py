@@ -48,6 +48,10 @@ def _met_elsewhere(partial: list[Collective], collectives: list[Collective]) -> 
     anywhere. A call that is read on several paths, one for each value of something, is one call.
     """
     met = {event for event in partial if any(_is_another_path(event, other) for other in collectives)}
+    for event in partial:
+        arms = (other for other in collectives if other not in partial and _is_like(event, other))
+        if any(completed(event, [arm]) for arm in arms):
+            met.add(event)
     for together in (_is_in_the_same_call, _is_like):
         for event in partial:
             if event in met:

@@ -66,8 +66,14 @@ def excludes(first: Condition, second: Condition) -> bool:
 
 
 def completed(event: Event, others: Iterable[Event]) -> bool:
-    """Whether the ranks that do not reach an event reach others instead, each once, as the arms of a test do."""
-    reaches = [[reaching(other.when, world) for other in others] for world in WORLDS.values()]
+    """Whether the ranks that do not reach an event reach others instead, each once, as the arms of a test do.
+
+    That is asked of runs with the options under which the event happens: after ``if sweep and rank == 0`` the others
+    come to the ``else``, to which all come without a sweep.
+    """
+    options = frozenset(literal for literal in event.when if "rank" not in literal.atom.kinds)
+    conditions = [when for other in others if (when := together(other.when, options)) is not None]
+    reaches = [[reaching(when, world) for when in conditions] for world in WORLDS.values()]
     for world, there in zip(WORLDS.values(), reaches, strict=True):
         here = reaching(event.when, world)
         if not here or len(here) == len(world):
