@@ -3,7 +3,6 @@
 import atexit
 import os
 import sys
-import threading
 
 from ddpdoctor.garbage import garbage_left_lying
 
@@ -14,7 +13,7 @@ def main() -> int:
     Nobody looks for garbage from before the imports to the end of the process: it took a tenth of the time of a check.
     """
     with garbage_left_lying():
-        from ddpdoctor.cli import main as run
+        from ddpdoctor.plain import main as run
 
         status = run()
     if nothing_is_left():
@@ -30,7 +29,8 @@ def nothing_is_left() -> bool:
                 stream.flush()
     except (OSError, ValueError):
         return False
-    return threading.active_count() == 1 and atexit._ncallbacks() == 0
+    threading = sys.modules.get("threading")  # who has not imported it has started none
+    return (threading is None or threading.active_count() == 1) and atexit._ncallbacks() == 0
 
 
 if __name__ == "__main__":

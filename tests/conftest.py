@@ -15,8 +15,8 @@ import ddpdoctor
 from ddpdoctor import registry
 from ddpdoctor.check import Row
 from ddpdoctor.checkup import Checked, Configuration, OwnFault, Report, Request, Target, Voice
-from ddpdoctor.cli import main
 from ddpdoctor.layer import CHECKED, LAYERS, LayerState
+from ddpdoctor.plain import main
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = Path(__file__).resolve().parent / "stored"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from unprivileged import as_others
 
-from ddpdoctor.cli import main
 from ddpdoctor.finding import Fault, Finding, Severity
 from ddpdoctor.place import Place
+from ddpdoctor.plain import main
 
 SCRIPT = "import torch\nloss.backward()  # \N{GREEK SMALL LETTER ALPHA}\n"
 POSIX = pytest.mark.skipif(os.name == "nt", reason="it is about POSIX shells and signals")

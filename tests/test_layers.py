@@ -125,7 +125,7 @@ def loaded(*arguments: str, cwd: Path) -> set[str]:
     """Return the modules that a command has loaded at its end."""
     lines = (
         "import json, sys\n"
-        "from ddpdoctor.cli import main\n"
+        "from ddpdoctor.plain import main\n"
         f"status = main({list(arguments)!r})\n"
         "print('\\n' + json.dumps([status, sorted(sys.modules)]))\n"
     )
@@ -159,6 +159,7 @@ def test_source_only_never_imports_torch_nor_what_is_slow(project):
     names = loaded("check", "--source-only", "train.py", cwd=project)
     assert "torch" not in names
     assert "tabulate" not in names
+    assert "click" not in names
     with_click = subprocess.check_output(
         [sys.executable, "-c", "import click, json, sys; print(json.dumps(sorted(sys.modules)))"], text=True
     )

@@ -25,7 +25,7 @@ for file in sys.stdin.read().splitlines():
 
 PEAK = """\
 import sys
-from ddpdoctor.cli import main
+from ddpdoctor.plain import main
 main(sys.argv[1:])
 with open("/proc/self/status") as status:
     sys.stderr.write(next(line for line in status if line.startswith("VmHWM:")))
