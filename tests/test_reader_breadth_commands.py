@@ -19,6 +19,19 @@ PROGRAMS = {
         def main(shuffle):TRAIN
         main()
         """,
+    "click, into keywords": """
+        import click
+        def prepare(shuffle=None, seed=None):
+            options = dict(shuffle=shuffle)
+            return "run", options
+        @click.command()
+        @click.option("--shuffle", is_flag=True, default=True)
+        @click.option("--dry-run", is_flag=True)
+        def main(dry_run, **given):
+            name, options = prepare(**given)
+            shuffle = options["shuffle"]TRAIN
+        main()
+        """,
     "click group": """
         import click
         @click.group()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
+from ddpdoctor.condition import compatible
 from ddpdoctor.events import (
     Collective,
     EpochBegun,
@@ -84,8 +85,13 @@ def _draws_its_own(trace: Predicted, event: Event, loader: LoaderBuilt) -> bool:
 
 
 def _is_one_line(event: Event, other: Event) -> bool:
-    """Whether two events are one line in two ways of launching; a process that was spawned has no call above it."""
+    """Whether two events are one line in two ways of launching; a process that was spawned has no call above it.
+
+    Where both happen in one run, they are two numbers of one line.
+    """
     calls = event.stack[-1:], other.stack[-1:]
+    if event.process == other.process and compatible(event.when, other.when):
+        return False
     return event.place == other.place and (calls[0] == calls[1] or not all(calls))
 
 

@@ -89,6 +89,8 @@ def _identity(left: Abstract, right: Abstract) -> bool | None:
     for one, other in ((left, right), (right, left)):
         if is_none(one) and isinstance(other, (Made, Object, Function, Class, Items, Table, Truth, Bound, Partial)):
             return None if isinstance(other, Made) and other.path in MAY_BE_NONE else False
+        if is_none(one) and isinstance(other, External) and other.path.startswith(ALWAYS_THERE):
+            return False
     return True if left is right and isinstance(left, (Made, Object, Class)) else None
 
 
@@ -101,6 +103,8 @@ def _same_class(left: Abstract, right: Abstract) -> bool | None:
     return left is right
 
 
+ALWAYS_THERE = ("torch.nn.", "torch.optim.", "torchvision.models.", "torchvision.transforms.")
+"""Modules of which every name is a class, a function or a module: ``norm_layer=nn.GroupNorm`` is not ``None``."""
 MAY_BE_NONE = frozenset({"re.match", "re.search", "dict.get", "shutil.which", "os.environ.get"})
 
 

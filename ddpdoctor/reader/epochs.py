@@ -9,7 +9,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import PASSING, loaders_in
+from ddpdoctor.reader.iteration import PASSING, around, loaders_in, passes
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Function, Generator, Made, Object
 from ddpdoctor.reader.walk import Walk
@@ -62,7 +62,14 @@ def _run_samplers(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -
 
 
 def own_iterator(walk: Walk, iterated: Abstract, node: ast.AST, frame: Frame) -> Abstract:
-    """Return what iterating an object of the project really goes over: what its ``__iter__`` yields or returns."""
+    """Return what iterating an object of the project really goes over: what its ``__iter__`` yields or returns.
+
+    It may be iterated through ``enumerate`` or a progress bar.
+    """
+    if isinstance(iterated, Made) and iterated.args and passes(iterated):
+        first = iterated.args[0]
+        inner = own_iterator(walk, first, node, frame)
+        return iterated if inner is first else around(iterated, inner)
     if isinstance(iterated, Object):
         method = class_attribute(walk, iterated.cls, "__iter__")
         if isinstance(method, Function):

@@ -139,7 +139,9 @@ def _bind(walk: Walk, function: Function, frame: Frame, call: Call) -> None:
         items.extra = call.spread
         frame.cells[spec.vararg.arg] = [(ALWAYS, items)]
     if spec.kwarg is not None:
-        table = Table({key: [(ALWAYS, value)] for key, value in rest.items()}, more=call.open)
+        named = {*names, *(arg.arg for arg in spec.kwonlyargs)}
+        others = {name: value for name, value in function.options.items() if name not in named}
+        table = Table({key: [(ALWAYS, value)] for key, value in {**others, **rest}.items()}, more=call.open)
         table.extra = call.spread
         frame.cells[spec.kwarg.arg] = [(ALWAYS, table)]
 

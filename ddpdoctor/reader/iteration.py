@@ -190,7 +190,7 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         return _item_of_range(walk, value, node, loop)
     if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):
         return _item_of_view(walk, value.args[0], last, node)
-    if value.args and _passes(value):
+    if value.args and passes(value):
         return item_of(walk, value.args[0], node, loop, depth)
     return None
 
@@ -226,13 +226,19 @@ def _item_of_view(walk: Walk, table: Abstract, view: str, node: ast.AST) -> Abst
 
 def generator_in(value: Abstract) -> Generator | None:
     """Return the generator of the project that iterating a value runs, also through ``enumerate`` or a progress bar."""
-    while isinstance(value, Made) and value.args and _passes(value):
+    while isinstance(value, Made) and value.args and passes(value):
         value = value.args[0]
     return value if isinstance(value, Generator) else None
 
 
-def _passes(value: Made) -> bool:
+def passes(value: Made) -> bool:
+    """Whether a call gives something that goes over the items of its first argument."""
     return value.path in PASSING or value.path.rpartition(".")[2] in ("tqdm", "track")
+
+
+def around(iterated: Made, inner: Abstract) -> Made:
+    """Return what ``enumerate`` or a progress bar makes of another first argument."""
+    return Made(iterated.path, iterated.ref, (inner, *iterated.args[1:]), iterated.kwargs, iterated.tags | inner.tags)
 
 
 def yielded_through(walk: Walk, iterated: Abstract, value: Abstract, node: ast.AST, loop: Loop) -> Abstract:

@@ -13,7 +13,15 @@ from ddpdoctor.reader.epochs import begin_epochs, own_iterator
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.functions import run_body
-from ddpdoctor.reader.iteration import count_of, generator_in, item_of, listed, loaders_in, rounds_of, yielded_through
+from ddpdoctor.reader.iteration import (
+    count_of,
+    generator_in,
+    item_of,
+    listed,
+    loaders_in,
+    rounds_of,
+    yielded_through,
+)
 from ddpdoctor.reader.leaving import awaits_a_file, end_by_its_test, has_break, leave_in_the_next_round
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Generator
@@ -21,6 +29,7 @@ from ddpdoctor.reader.places import header
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.reader.yields import drawing, of_the_round_before
 from ddpdoctor.truth import holds_for
 from ddpdoctor.world import WORLDS, Expression, constant
 
@@ -181,12 +190,14 @@ def _rounds_of_generator(
     def deliver(value: Abstract) -> Abstract:
         seen.append(value)
         if len(seen) <= MAX_YIELDS:
-            saved = walk.file, walk.stack, walk.path, walk.frames, walk.within
+            saved = walk.file, walk.stack, walk.path, walk.frames, walk.within, walk.loops
+            value = of_the_round_before(value, walk.loops[len(outer) :])
+            walk.loops = drawing(walk.loops, len(outer), value)
             walk.file, walk.stack, walk.frames = file, stack, [*frames]
             frame.loops.append((loop, walk.path))
             body(yielded_through(walk, iterated, value, node, loop))
             frame.loops.pop()
-            walk.file, walk.stack, walk.path, walk.frames, walk.within = saved
+            walk.file, walk.stack, walk.path, walk.frames, walk.within, walk.loops = saved
             walk.dead = False
         return Opaque("sent value")
 

@@ -60,7 +60,7 @@ def canonical(path: str) -> str:
 
     A ``…functional.`` or ``…distributed.`` that is the module itself keeps its name.
     """
-    if not path.startswith(("torch", "apex", "multiprocessing", "pytorch_lightning", "lightning")):
+    if not path.startswith(("torch", "apex", "multiprocessing", "pytorch_lightning", "lightning", "timm.data.")):
         return path
     if path.startswith(_ALIASED):
         for alias, name in ALIASES:

@@ -6,7 +6,8 @@ from typing import TypeAlias
 Tags: TypeAlias = frozenset[Hashable]
 """What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
 ``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``; ``("measure", Ref)`` for
-what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was then put together from that of all."""
+what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was then put together from that of all,
+``("placed", Ref)`` for a tensor that has a place for each sample."""
 
 
 NO_TAGS: Tags = frozenset()
@@ -41,10 +42,20 @@ def pooled_in(tags: Tags, how: str | None = None) -> Tags:
 def put_together(tags: Tags, how: str = "unknown") -> Tags:
     """Return the tags of what was put together from all ranks, or may have been.
 
-    ``how`` is ``sum``, ``gather``, or ``padded`` for what was gathered with samples that the ranks have twice.
+    ``how`` is ``sum``, ``gather``, or ``padded`` for what was gathered with samples that the ranks have twice. A sum of
+    tensors that each have a place for every sample is what another would gather.
     """
     own = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "measure"]
-    return (tags - frozenset(own)) | {("pooled", tag[1], how) for tag in own} if own else tags
+    if not own:
+        return tags
+    pooled = {("pooled", tag[1], "gather" if ("placed", tag[1]) in tags else how) for tag in own}
+    return (tags - frozenset(own)) | pooled
+
+
+def placed(holder: Tags, key: Tags) -> Tags:
+    """Return the marks of a tensor into which results are written at the places that a batch names (its indices)."""
+    from_batches = [tag[1] for tag in key if isinstance(tag, tuple) and tag[0] == "batch"]
+    return frozenset(("placed", loader) for loader in from_batches if ("measure", loader) not in holder)
 
 
 def cut(tags: Tags) -> Tags:

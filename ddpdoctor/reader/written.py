@@ -12,7 +12,7 @@ from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Packa
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import may_be_changed
-from ddpdoctor.reader.tags import cut, measures
+from ddpdoctor.reader.tags import cut, measures, placed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -119,7 +119,7 @@ def set_item(walk: Walk, holder: Abstract, key: Abstract, value: Abstract, node:
     else:
         may_be_changed(holder)
         if isinstance(holder, (Made, Opaque)):
-            holder.tags |= measures(value.tags)
+            holder.tags |= placed(holder.tags, key.tags) | measures(value.tags)
 
 
 def _set_in_table(walk: Walk, holder: Table, key: Abstract, value: Abstract) -> None:

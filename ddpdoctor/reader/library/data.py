@@ -126,6 +126,16 @@ def _monai_sampler(walk: Walk, call: Call) -> Abstract:
     return _sampler(walk, call._replace(args=call.args[:1]))
 
 
+def _ordered_sampler(walk: Walk, call: Call) -> Abstract:
+    """The sampler that timm has for evaluation takes no ``shuffle``: the samples keep their order."""
+    return _sampler(walk, call._replace(args=call.args[:3], kwargs={**call.kwargs, "shuffle": Known(value=False)}))
+
+
+def _repeating_sampler(walk: Walk, call: Call) -> Abstract:
+    """The sampler of augmented copies that timm has takes after PyTorch's first four arguments others of its own."""
+    return _sampler(walk, call._replace(args=call.args[:4]))
+
+
 def _plain_sampler(walk: Walk, call: Call) -> Abstract:
     made = walk.make(call, frozenset(tag for tag in call.flow() if tag in ("shard", "rank")))
     walk.emit(SamplerBuilt, call.node, sampler=made.ref, dataset=lower(call.argument("data_source", 0) or NONE))
@@ -230,6 +240,8 @@ FUNCTIONS = {
     "torch_geometric.loader.DataLoader": _loader,
     DISTRIBUTED_SAMPLER: _sampler,
     "torchdata.stateful_dataloader.sampler.StatefulDistributedSampler": _sampler,
+    "timm.data.distributed_sampler.OrderedDistributedSampler": _ordered_sampler,
+    "timm.data.distributed_sampler.RepeatAugSampler": _repeating_sampler,
     "torch.utils.data.RandomSampler": _plain_sampler,
     "torch.utils.data.SequentialSampler": _plain_sampler,
     "torch.utils.data.WeightedRandomSampler": _plain_sampler,
