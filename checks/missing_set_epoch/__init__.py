@@ -7,10 +7,11 @@ from ddpdoctor.condition import compatible
 from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, LoaderBuilt, Loop, SamplerBuilt
 from ddpdoctor.facts import default_of, given_to_unknown_code, loaders, owned, samplers, training_backwards
 from ddpdoctor.facts.ranks import leave_ranks_out
+from ddpdoctor.facts.rounds import number_in
 from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import same_object
 from ddpdoctor.trace import Observed, Predicted
-from ddpdoctor.value import Constant, Ref, alternatives, truth
+from ddpdoctor.value import Constant, Ref, Symbol, alternatives, truth
 
 SHOWN = 8
 """How many indices of an epoch the evidence lists."""
@@ -33,6 +34,9 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
             told = list(_told(trace, event, ref, outer))
             if not told or leave_ranks_out(told, among=event):
                 yield _fault(event, sampler, outer[0], told)
+                break
+            if all(_comes_late(one, event, outer) for one in told):
+                yield _late_fault(event, sampler, told)
                 break
 
 
@@ -67,6 +71,30 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
             continue
         if not isinstance(told.value, Constant):
             yield told
+
+
+def _comes_late(told: EpochSet, event: EpochBegun, outer: list[Loop]) -> bool:
+    """Whether the first number comes when the first epoch's order is drawn, and is the one that it was drawn with."""
+    if told.order < event.order or not isinstance(told.value, Symbol) or told.value.expression is None:
+        return False
+    counted = told.value.expression
+    return any(number_in(counted, loop, 0) == 0 and number_in(counted, loop, 1) == 1 for loop in outer)
+
+
+def _late_fault(event: EpochBegun, sampler: SamplerBuilt, told: Sequence[EpochSet]) -> Fault:
+    """Say what set_epoch does after ``iter()``: the next epoch is the first to have it."""
+    late = "the DistributedSampler is told the epoch only after the epoch's order was drawn: the first two epochs have"
+    return Fault(
+        place=told[0].place,
+        message=f"{late} the same order on every rank, and each later one the order that was meant for the one before",
+        places=(
+            Label(place=event.place, text="the order is drawn here"),
+            Label(place=sampler.place, text="the sampler"),
+        ),
+        about=event.loader,
+        event=event,
+        fix=Fix(description="call sampler.set_epoch(epoch) before this loop over the batches"),
+    )
 
 
 def _fault(

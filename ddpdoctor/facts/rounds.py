@@ -59,6 +59,16 @@ def _of_leaf(leaf: Expression, at: Round) -> Any:
     return UNKNOWN if leaf.operator == "counter" else evaluate(leaf, FIRST)
 
 
+def number_in(counted: Expression, loop: Loop, number: int) -> Any:
+    """Return the value of a count in a round of a loop; ``UNKNOWN`` where it starts from what is not in the code."""
+    here = Expression("round", (loop.place,))
+
+    def of_leaf(leaf: Expression) -> Any:
+        return leaf.operands[0] if leaf.operator == "constant" else number if leaf == here else UNKNOWN
+
+    return evaluate_with(counted, of_leaf)
+
+
 def counts(formula: Formula) -> Iterator[Atom]:
     """Yield the tests in a formula that turn out differently from round to round."""
     for literal in literals([formula]):
