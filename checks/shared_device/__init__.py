@@ -8,6 +8,7 @@ from ddpdoctor.events import (
     DeviceSelected,
     DeviceUsed,
     EnvRead,
+    EnvSet,
     Event,
     GroupInit,
     ModelMoved,
@@ -104,8 +105,18 @@ def _groups(trace: Predicted, event: Event) -> Iterator[GroupInit]:
         for init in in_group(trace, event):
             if not uses_nccl(init) or is_alone(trace, init, event.when) or not can_set_up_ranks(init.when):
                 continue
+            if _rank_is_in_the_text(trace, init):
+                continue
             if is_none(init.group_rank) or not isinstance(init.group_rank, Constant):  # else one process has that rank
                 yield init
+
+
+def _rank_is_in_the_text(trace: Predicted, init: GroupInit) -> bool:
+    """Whether the program sets RANK to a number: then each machine has its own text, and a GPU of its own."""
+    return any(
+        one.name == "RANK" and isinstance(one.value, Constant) and not one.fallback and one.when <= init.when
+        for one in trace.before(init, EnvSet)
+    )
 
 
 def _number(index: Value) -> int | None:

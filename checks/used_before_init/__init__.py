@@ -17,7 +17,7 @@ from ddpdoctor.events import (
     Unfollowed,
 )
 from ddpdoctor.facts import owned
-from ddpdoctor.facts.ranks import runs_distributed
+from ddpdoctor.facts.ranks import can_hold_alone, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -40,11 +40,14 @@ def group_comes_too_late(trace: Predicted) -> Iterator[Fault]:
         what = _needs_group(event)
         if what is None or event.process in told or not _comes_first(trace, event):
             continue
+        left_out = _leaves_all_out(trace, event)
+        if not left_out and not runs_distributed(event):
+            continue
         later = next((init for init in trace.of(GroupInit) if _follows(trace, init, event)), None)
-        if later is None and not _nothing_is_missing(trace, event):
+        if later is None and not left_out and not _nothing_is_missing(trace, event):
             continue
         told.add(event.process)
-        yield _fault(event, what, later)
+        yield _fault(event, what, later, tuple(trace.of(GroupInit)))
 
 
 def _needs_group(event: Event) -> str | None:
@@ -60,12 +63,20 @@ def _needs_group(event: Event) -> str | None:
 
 def _comes_first(trace: Predicted, event: Event) -> bool:
     """Whether no group can be there: none was made before, and neither a test nor a handler provides for that."""
-    if event.is_within("try") or any(map(asks_for_group, event.when)) or not runs_distributed(event):
+    if event.is_within("try") or any(map(asks_for_group, event.when)):
         return False
     return not any(
         init.order < event.order and init.process in (event.process, MAIN) and compatible(init.when, event.when)
         for init in trace.of(GroupInit)
     )
+
+
+def _leaves_all_out(trace: Predicted, event: Event) -> bool:
+    """Whether a run that comes here, one of one process say, cannot have come to any line that makes a group."""
+    inits = trace.of(GroupInit)
+    if not isinstance(event, (ModelWrapped, SamplerBuilt)) or not trace.complete or _may_be_made_unseen(trace, event):
+        return False
+    return bool(inits) and can_hold_alone(event.when) and not any(compatible(one.when, event.when) for one in inits)
 
 
 def _follows(trace: Predicted, init: GroupInit, event: Event) -> bool:
@@ -81,13 +92,18 @@ def _nothing_is_missing(trace: Predicted, event: Event) -> bool:
 
 
 def _may_be_made_unseen(trace: Predicted, event: Event) -> bool:
-    return any(not call.objects and call.order < event.order for call in trace.of(Unfollowed))
+    unknown = (call for call in trace.of(Unfollowed) if not call.objects and call.order < event.order)
+    return any(compatible(call.when, event.when) for call in unknown)
 
 
-def _fault(event: Event, what: str, later: GroupInit | None) -> Fault:
-    if later is None:
+def _fault(event: Event, what: str, later: GroupInit | None, inits: tuple[GroupInit, ...]) -> Fault:
+    places: tuple[Label, ...]
+    if later is None and inits:
+        message = f"{what} needs the process group, and a run that comes here initialises none: it raises ValueError"
+        places = (Label(place=inits[0].place, text="left out by such a run"),)
+    elif later is None:
         message = f"{what} needs the process group, and no line that runs initialises one: it raises ValueError here"
-        places: tuple[Label, ...] = ()
+        places = ()
     elif later.process != event.process:
         message = f"{what} needs the process group, which only the started processes initialise: it raises ValueError"
         places = (Label(place=later.place, text="initialised there"),)
@@ -110,6 +126,8 @@ def raised_for_want_of_a_group(fault: Fault, run: Observed) -> Verdict:
         ranks = sorted({event.rank for event in raised if event.rank is not None})
         return confirmed(f"{raised[0].type}: {SAYS}", *raised, line=fault.place, ranks=ranks or "none: the parent")
     here = [event for kind in (ModelWrapped, SamplerBuilt, Collective) for event in seen_at(run.of(kind), fault.place)]
+    if any(isinstance(fault.event, Event) and _leaves_all_out(one, fault.event) for one in run.predicted):
+        return not_reached("the run made a group: it was not one that leaves it out")
     for event in here:
         if any(init.rank == event.rank and init.time < event.time for init in run.of(GroupInit)):
             return refuted("a group had been initialised before", rank=event.rank)

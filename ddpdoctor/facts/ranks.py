@@ -10,7 +10,10 @@ from ddpdoctor.events import (
 from ddpdoctor.facts import in_group
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks, holds_for
-from ddpdoctor.world import WORLDS, Member
+from ddpdoctor.world import SINGLE, WORLDS, Member
+
+ALONE = (*SINGLE, Member("torchrun", 0, 0, 0, 1, 1))
+"""The one process of a script that nothing launches, and of a launcher that starts one."""
 
 
 def runs_distributed(event: Event) -> bool:
@@ -22,6 +25,11 @@ def can_hold_among_ranks(condition: Condition) -> bool:
     """Whether a condition can hold in any distributed launch world at all, where there is a group."""
     formula = as_formula(condition)
     return any(holds_for(formula, member) is not False for world in WORLDS.values() for member in world)
+
+
+def can_hold_alone(condition: Condition) -> bool:
+    """Whether a condition can hold in a run of one process."""
+    return any(holds_for(as_formula(condition), member) is not False for member in ALONE)
 
 
 def can_set_up_ranks(condition: Condition) -> bool:
