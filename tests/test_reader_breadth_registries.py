@@ -66,6 +66,46 @@ def test_a_registered_class_is_made_by_its_name(tmp_path, importing, name):
     assert [norm.type for norm in wrapped.norms] == ["torch.nn.BatchNorm2d"]
 
 
+PLAIN = """
+    known = {}
+    def register(name):
+        def decorator(cls):
+            known[name] = cls
+            return cls
+        return decorator
+    """
+
+
+@pytest.mark.parametrize("name", ["'small'", "json.load(open('a.json'))['trainer']"])
+def test_a_table_of_another_module_is_filled_by_imports(tmp_path, name):
+    (tmp_path / "trainers").mkdir()
+    (tmp_path / "trainers" / "__init__.py").write_text(
+        "from .registry import known, register\nfrom . import plain, small\n"
+    )
+    program = read(
+        tmp_path,
+        f"import json\nimport trainers\ntrainers.known[{name}](1).run()\n",
+        trainers__registry=PLAIN,
+        trainers__plain="""
+            from torch import nn
+            from trainers import register
+            @register("plain")
+            class Plain:
+                def __init__(self, width): self.model = nn.Linear(width, 1)
+                def run(self): pass
+            """,
+        trainers__small="""
+            from trainers import register
+            from trainers.plain import Plain
+            from torch.nn.parallel import DistributedDataParallel as DDP
+            @register("small")
+            class Small(Plain):
+                def run(self): DDP(self.model)
+            """,
+    )
+    assert only(program.of(ModelWrapped)).how.endswith("DistributedDataParallel")
+
+
 TRAINERS = {
     "trainers__plain": """
         from torch import nn

@@ -126,10 +126,16 @@ def _type_before(trace: Predicted, wrap: ModelWrapped, event: ModelMoved) -> str
 def _on_some_ranks(trace: Predicted, event: StateLoaded) -> bool:
     """Whether only some ranks load a state, and nothing can send it to the others afterwards."""
     others = [one for one in trace.of(StateLoaded) if one is not event and one.module]
-    if not for_some_ranks_only(event) or completed(event, others):
+    if not for_some_ranks_only(event) or completed(event, others) or _loaded_over(event, others):
         return False
     sent = (one for one in trace.of(Collective) if one.op.startswith(("broadcast", "scatter")))
     return not any(one.order > event.order for one in sent)
+
+
+def _loaded_over(event: StateLoaded, others: list[StateLoaded]) -> bool:
+    """Whether every rank loads another state into the same model afterwards, wherever these ranks have loaded this."""
+    later = (one for one in others if one.order > event.order and one.process == event.process)
+    return any(one.into == event.into and one.when <= event.when for one in later)
 
 
 def _says(value: Value | None, answer: bool) -> bool:

@@ -17,7 +17,7 @@ def nothing_shows_an_unused_parameter(trace: Predicted) -> Iterator[Fault]:
     for wrap in replicas(trace):
         if option(wrap, "find_unused_parameters") is not True or option(wrap, "static_graph") is not False:
             continue
-        if wrap.idle or wrap.unshown or _varies(trace, wrap) or _freezes(trace, wrap):
+        if wrap.idle or wrap.unshown or _varies(trace, wrap) or _freezes(trace, wrap) or _never_learns(trace, wrap):
             continue
         shown = any(event.model == wrap.wrapper for event in trace.of(LayersUsed)) and len(wrap.parts) > 1
         yield Fault(
@@ -41,6 +41,12 @@ def _freezes(trace: Predicted, wrap: ModelWrapped) -> bool:
     """Whether parts of the wrapped model stop or begin to learn later, or it is told later that its graph is static."""
     changes = [event for event in trace.of(ModelChanged) if event.what in ("requires_grad", "static graph")]
     return any(wrap.wrapper in event.wrapped for event in changes)
+
+
+def _never_learns(trace: Predicted, wrap: ModelWrapped) -> bool:
+    """Whether every forward is without gradients: DDP then walks no graph (``_post_forward`` of DDP)."""
+    forwards = [event for event in trace.of(Forward) if event.model == wrap.wrapper]
+    return bool(forwards) and not any(event.grad for event in forwards)
 
 
 def every_parameter_was_used(fault: Fault, run: Observed) -> Verdict:

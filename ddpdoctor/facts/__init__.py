@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.atom import Condition, Literal
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.events import (
     DATA_PARALLEL,
     MAIN,
@@ -24,13 +24,15 @@ from ddpdoctor.events import (
 )
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Constant, Either, Ref, Symbol, Value, alternatives
 from ddpdoctor.world import UNKNOWN
 
 
 def owned(trace: Predicted, duty: str) -> bool:
-    """Whether a framework takes a duty over."""
-    return any(duty in event.duties for event in trace.of(FrameworkOwns))
+    """Whether a framework takes a duty over; one that has to be asked for by an option leaves the usual run to DDP."""
+    owning = (event for event in trace.of(FrameworkOwns) if duty in event.duties)
+    return any(holds_by_default(as_formula(event.when)) is not False for event in owning)
 
 
 def is_distributed(trace: Predicted) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
 from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
+from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
 
@@ -102,7 +103,8 @@ def _identity(value: Abstract) -> Hashable:
     if isinstance(value, Known) and isinstance(value.value, (int, str, float, bool, type(None))):
         return type(value.value).__name__, value.value
     if isinstance(value, Attribute):  # of an object and of its copy, say
-        return "attribute", text(value), value.tags
+        made = value.receiver.ref if isinstance(value.receiver, Made) else None  # two samplers of one line are two
+        return "attribute", text(value), value.tags, made
     return id(value)
 
 

@@ -9,7 +9,7 @@ from ddpdoctor.reader.cells import MAX_OPTIONS
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.module import Module
-from ddpdoctor.reader.objects import Function, Import, Object
+from ddpdoctor.reader.objects import Class, Function, Import, Object
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 
@@ -23,7 +23,7 @@ def fill(walk: Walk, table: Table, key: object) -> None:
         isinstance(key, (str, int, type(None)))
         and key not in table.cells
         and walk.frames
-        and _is_registry(walk.frames[-1], table)
+        and (_is_registry(walk.frames[-1], table) or _is_registry_of_another(walk, table))
     ):
         _import_for(walk, table, key)
 
@@ -80,6 +80,15 @@ def _is_registry(frame: Frame, table: Table) -> bool:
     held = receiver.cls.attributes if isinstance(receiver, Object) else frame.module.cells
     registering = [cell for name, cell in held.items() if isinstance(name, str) and "register" in name.lower()]
     return any(_may_fill(value, held, table) for cell in registering for _, value in cell)
+
+
+def _is_registry_of_another(walk: Walk, table: Table) -> bool:
+    """Whether a table of classes or functions, or an empty one, is what a module fills that has a name to register."""
+    held = (one for cell in table.cells.values() for _, one in cell)
+    if not all(isinstance(one, (Class, Function)) for one in held):
+        return False
+    homes = (module for module in walk.project.imported() if module.state == "done" and "register" in module.cells)
+    return any(one is table for module in homes for cell in module.cells.values() for _, one in cell)
 
 
 def _every(cell: list[tuple[Condition, Abstract]]) -> Iterator[tuple[Condition, Abstract]]:
