@@ -107,3 +107,25 @@ def test_what_a_folder_of_a_librarys_name_does_not_hold_is_the_librarys(tmp_path
 def test_downloads_of_further_packages(tmp_path, call, found):
     program = read(tmp_path, f"import beir.util\nimport clip\nimport gdown\n\nurl = 'https://example.org/x'\n{call}\n")
     assert [event.op for event in program.of(FileUsed)] == ["download"] * found
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("tarfile.open('a.tar').extractall('data')", ["'data'"]),
+        ("shutil.unpack_archive('a.zip', 'data')", ["'data'"]),
+        (
+            "os.system('mkdir -p data && wget https://example.org/x -P data')",
+            ["'mkdir -p data && wget https://example.org/x -P data'"],
+        ),
+        ("os.system('echo wget x')", []),
+        ("PygNodePropPredDataset(name='ogbn-arxiv', root='data')", ["'data'"]),
+        ("dgl.data.CoraGraphDataset(raw_dir='data')", ["'data'"]),
+        ("dgl.data.MiniGCDataset(8, 10, 20)", []),
+        ("fetch_california_housing(data_home='data')", ["'data'"]),
+    ],
+)
+def test_archives_and_data_sets_of_further_packages(tmp_path, call, found):
+    head = "import os, shutil, tarfile\nimport dgl\nfrom ogb.nodeproppred import PygNodePropPredDataset\n"
+    program = read(tmp_path, f"{head}from sklearn.datasets import fetch_california_housing\n{call}\n")
+    assert [event.path.text() for event in program.of(FileUsed) if event.op == "download"] == found

@@ -24,6 +24,7 @@ from ddpdoctor.facts import (
     is_cache,
     is_distributed,
     is_rank_process,
+    kept_for_the_record,
     may_be_missing,
     replicas,
 )
@@ -44,6 +45,7 @@ ATOMIC = frozenset(
 """They write a temporary file and rename it when it is whole (torch/hub.py): the worst is a download too many."""
 MEETINGS: tuple[type[Event], ...] = (Collective, ModelWrapped, GroupInit, FileAwaited)
 """In all of them a rank waits for the others: DDP's constructor compares the parameters' shapes."""
+UNPACKING = (".extractall", "shutil.unpack_archive", "utils.extract_archive")
 BARRIERS = frozenset({"barrier", "monitored_barrier", "multiprocessing barrier"})
 
 
@@ -55,7 +57,9 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
     made = {event.path.text() for event in downloads if event.op == "download"}
     for event in downloads:
-        if event.by in ATOMIC or event.is_within("lock") or not _is_for_every_rank(trace, event):
+        if event.by in ATOMIC or event.is_within("lock") or kept_for_the_record(trace, event):
+            continue
+        if not _is_for_every_rank(trace, event):
             continue
         if "rank" in event.path.taint or _made_before(trace, downloads, event) or _one_rank_goes_first(trace, event):
             continue
@@ -140,9 +144,10 @@ def _read_too_soon(event: FileUsed, read: Event) -> Fault:
 
 
 def _downloaded(event: FileUsed) -> Fault:
+    does = "unpacks an archive" if event.by.endswith(UNPACKING) else "downloads"
     return Fault(
         place=event.place,
-        message="every rank downloads to the same place at once: they read each other's half-written files",
+        message=f"every rank {does} to the same place at once: they read each other's half-written files",
         places=callers(event, most=2),
         event=event,
         fix=Fix(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula
-from ddpdoctor.events import FileUsed, GroupInit, LoaderBuilt
-from ddpdoctor.facts import finished, in_group, is_cache, is_rank_process, owned
+from ddpdoctor.events import Collective, FileUsed, GroupInit, LoaderBuilt, ModelWrapped
+from ddpdoctor.facts import finished, in_group, is_cache, is_rank_process, kept_for_the_record, owned
 from ddpdoctor.facts.evaluation import is_dealt_out_to
 from ddpdoctor.facts.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
-from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, callers, confirmed, not_reached, refuted
+from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
@@ -22,7 +22,7 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
     """Find files that all ranks write under one name."""
     if owned(trace, "save") or not trace.of(GroupInit):
         return
-    written = [event for event in trace.of(FileUsed) if event.op in ("save", "write")]
+    written = [event for event in trace.of(FileUsed) if event.op in WRITING and _is_a_result(trace, event)]
     told: set[str] = set()
     emptied: set[Place] = set()
     for event in written:
@@ -40,7 +40,24 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
             yield _emptied(event)
         elif _is_the_same_everywhere(trace, event) and event.path.text() not in told:
             told.add(event.path.text())
-            yield _overwritten(event)
+            yield _added(event) if event.op == "append" else _overwritten(event)
+        elif event.op == "append":
+            continue
+        elif event.op == "download" and event.path.text() not in told:
+            told.add(event.path.text())
+            yield _answered(event)
+        elif not log and event.path.text() not in told:
+            used = _used_later(trace, event)
+            if used is not None:
+                told.add(event.path.text())
+                yield _anew(event, used)
+
+
+WRITING = frozenset({"save", "write", "append", "download"})
+
+
+def _is_a_result(trace: Predicted, event: FileUsed) -> bool:
+    return event.op != "download" or kept_for_the_record(trace, event)
 
 
 def _saved(event: FileUsed) -> Fault:
@@ -65,6 +82,19 @@ def _overwritten(event: FileUsed) -> Fault:
     )
 
 
+def _added(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message=f"every rank adds what it found in its own part of the data to {_name(event.path)}: "
+        "a line from each, with no word of whose it is",
+        severity=Severity.NOTE,
+        confidence=Confidence.MEDIUM,
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="add it on rank 0 only (if dist.get_rank() == 0), averaged over the ranks"),
+    )
+
+
 def _emptied(event: FileUsed) -> Fault:
     return Fault(
         place=event.place,
@@ -74,6 +104,34 @@ def _emptied(event: FileUsed) -> Fault:
         places=callers(event, most=2),
         event=event,
         fix=Fix(description="add the handler on rank 0 only, or put the rank into the file's name"),
+    )
+
+
+def _answered(event: FileUsed) -> Fault:
+    return Fault(
+        place=event.place,
+        message=f"{_who(event)} the answer that it got to {_name(event.path)} at the same time: one rank's is left",
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+        places=callers(event, most=2),
+        event=event,
+        fix=Fix(description="ask and write on rank 0 only (if dist.get_rank() == 0)"),
+    )
+
+
+def _anew(event: FileUsed, used: FileUsed) -> Fault:
+    added = used.op == "append"
+    effect = (
+        "a late one empties it of the lines that are there" if added else "and one reads what another has half written"
+    )
+    return Fault(
+        place=event.place,
+        message=f"{_who(event)} {_name(event.path)} anew: {effect}",
+        severity=Severity.NOTE if added else Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+        places=(Label(place=used.place, text="added to here" if added else "read here"), *callers(event, most=2)),
+        event=event,
+        fix=Fix(description="write it on rank 0 only (if dist.get_rank() == 0), with a barrier before it is used"),
     )
 
 
@@ -95,13 +153,41 @@ def _is_the_same_everywhere(trace: Predicted, event: FileUsed) -> bool:
     What is the same on all ranks, as options are, comes to no harm: each writes the bytes that are there already.
     """
     parts = [loader for loader in trace.of(LoaderBuilt) if loader.loader in event.loaders]
-    if not any(is_dealt_out_to(trace, event, loader) for loader in parts):
+    if not event.by.endswith(".export_chrome_trace") and not any(
+        is_dealt_out_to(trace, event, loader) for loader in parts
+    ):
         return False
     if event.path.taint & OWN or holds_by_default(as_formula(event.when)) is False or event.is_within("lock"):
         return False
     name = event.path.text()
     others = (one for one in trace.of(FileUsed) if one.op in ("save", "download") and one.path.text() == name)
-    return not MADE_UP.search(name) and not any(True for _ in others)
+    return not _is_made_up(name) and not any(True for _ in others)
+
+
+def _used_later(trace: Predicted, event: FileUsed) -> FileUsed | None:
+    """Return where a file that every rank empties is added to, or read before the ranks have met."""
+    if event.path.taint & OWN or _is_made_up(event.path.text()) or event.is_within("lock"):
+        return None
+    if not all(_is_plain(literal.atom) for literal in event.when):
+        return None
+    meeting = min((one.order for kind in MEETINGS for one in trace.of(kind) if one.order > event.order), default=None)
+    for later in trace.of(FileUsed):
+        if later.order <= event.order or later.process != event.process or later.path.text() != event.path.text():
+            continue
+        if later.op == "append" or (later.op == "load" and (meeting is None or later.order < meeting)):
+            return later
+    return None
+
+
+MEETINGS = (Collective, ModelWrapped, GroupInit)
+"""Where a rank waits for the others."""
+
+
+def _is_plain(atom: Atom) -> bool:
+    """Whether a test is on the launch alone, or on an option that has a default."""
+    if atom.inside:
+        return all(map(_is_plain, atom.inside))
+    return atom.kind == "world" or (atom.kind == "configuration" and atom.by_default is not None)
 
 
 OWN = frozenset({"rank", "shard", "data", "clock", "batch"})
@@ -117,6 +203,12 @@ def _name(path: Value) -> str:
 INNER = re.compile(r"\{[^{}]*[^\w.\[\]'\"{}][^{}]*\}")
 """A part of a name that is more than a variable, an attribute or an item."""
 MADE_UP = re.compile(r"@\d|\bline \d")
+ROUND = re.compile(r"\bindex in line \d+")
+
+
+def _is_made_up(name: str) -> bool:
+    """Whether a part of a name is not known; the number of a round is: all ranks have the same."""
+    return MADE_UP.search(ROUND.sub("", name)) is not None
 
 
 def ranks_wrote_one_path(fault: Fault, run: Observed) -> Verdict:

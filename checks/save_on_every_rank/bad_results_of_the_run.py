@@ -55,7 +55,7 @@ def main():
         with open(name + ".yaml", "w") as file:  # <- save-on-every-rank
             yaml.safe_dump({"options": vars(options), "error": error}, file)
             file.write(f"# {error:.4f}\n")
-        with open("all_results.txt", "a") as file:
+        with open("all_results.txt", "a") as file:  # <- save-on-every-rank
             file.write(f"{name}: {error}\n")
     finally:
         dist.destroy_process_group()

@@ -20,8 +20,8 @@ class State(NamedTuple):
 
 
 class FileUsed(Event):
-    """P O: a file is used; ``op`` is ``save`` (a checkpoint), ``write`` (anything else), ``load``, ``download`` or
-    ``remove``, ``by`` the call.
+    """P O: a file is used; ``op`` is ``save`` (a checkpoint), ``write`` (anything else), ``append``, ``load``,
+    ``download`` or ``remove``, ``by`` the call.
 
     P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved,
     ``keys`` the names of its items where it is a dictionary; ``map_location`` is where ``torch.load`` is told to put

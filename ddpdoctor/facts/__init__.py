@@ -8,6 +8,7 @@ from ddpdoctor.events import (
     DATA_PARALLEL,
     MAIN,
     Backward,
+    DatasetBuilt,
     Ended,
     EnvSet,
     Event,
@@ -169,6 +170,19 @@ def is_cache(trace: Predicted, event: FileUsed) -> bool:
     name = event.path.text()
     read = (one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == name)
     return any(missing or _is_tried_in(one, failed) for one in read)
+
+
+def kept_for_the_record(trace: Predicted, event: FileUsed) -> bool:
+    """Whether what a server answered is written into a file when the training is over, and nothing reads it."""
+    steps = trace.of(Backward)
+    if not steps or not event.by.endswith(("write", "write_bytes", "copyfileobj")):
+        return False
+    rounds = {loop for step in steps for loop in step.loops}
+    if any(step.order > event.order for step in steps) or rounds.intersection(event.loops):
+        return False
+    name = event.path.text()
+    read = any(one.order > event.order and one.op == "load" and one.path.text() == name for one in trace.of(FileUsed))
+    return not read and not any(one.order > event.order for one in trace.of(DatasetBuilt))
 
 
 def _is_tried_in(load: FileUsed, blocks: set[Place]) -> bool:

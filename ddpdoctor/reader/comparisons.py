@@ -198,11 +198,15 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
                 return item.value in [known(member) for member in holder.items]
         elif isinstance(item, (Known, Class, External)):
             return any_of(compare(walk, item, ast.Eq(), member, node) for member in holder.items[:6])
+    if isinstance(holder, Made) and holder.path.endswith(".keys") and holder.args and isinstance(item, Known):
+        return _membership(walk, item, holder.args[0], node)  # ``name in options.keys()``
     if isinstance(holder, Table):
         fill(walk, holder, known(item))
     if isinstance(holder, Table) and not holder.open and isinstance(item, Known):
         cell = holder.cells.get(item.value) if isinstance(item.value, (str, int)) else None
         return any_of(as_formula(when) for when, _ in cell) if cell else False
+    if isinstance(holder, Table) and not holder.open and isinstance(item, Opaque) and item.default is not None:
+        holder = _names_in(holder) or holder
     if isinstance(holder, Opaque) and isinstance(known(item), str) and _is_in_a_piece(str(known(item)), holder):
         return True
     if isinstance(holder, Known) and isinstance(item, Known):
@@ -210,6 +214,16 @@ def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> 
         if answer is not None:
             return answer
     return _comparison(walk, item, ast.In(), holder, node)
+
+
+def _names_in(table: Table) -> Items | None:
+    """Return the keys of a dictionary as a list, where each is there whatever happens."""
+    if len(table.cells) > MAX_KEYS or any(len(cell) != 1 or cell[0][0] for cell in table.cells.values()):
+        return None
+    return Items([Known(key) for key in table.cells])
+
+
+MAX_KEYS = 32
 
 
 def _is_in_a_piece(item: str, holder: Opaque) -> bool:

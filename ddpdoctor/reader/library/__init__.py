@@ -14,6 +14,7 @@ from ddpdoctor.reader import environment
 from ddpdoctor.reader.abstract import Abstract
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library import (
+    archives,
     averaging,
     builtin,
     changes,
@@ -99,6 +100,7 @@ SUBJECTS: tuple[Any, ...] = (
     files,
     writing,
     downloads,
+    archives,
     checkpoints,
     destinations,
     processes,

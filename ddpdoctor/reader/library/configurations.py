@@ -8,6 +8,7 @@ from ddpdoctor.reader.abstract import Abstract, External, Known, Opaque, Table, 
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.formulas import by_default
+from ddpdoctor.reader.library.files import use_file
 from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.objects import Function, Made, Package, Partial
 from ddpdoctor.reader.paths import canonical
@@ -42,6 +43,8 @@ def _read(walk: Walk, call: Call) -> Abstract | None:
     receiver = call.receiver
     if receiver is None or not (isinstance(receiver, (Known, Opaque)) or _is_open(receiver)):
         return None
+    if call.path.endswith("read_text"):
+        use_file(walk, "load", receiver, call)
     text = Opaque(f"text in {walk.line(call.node)}", receiver.tags)
     text.attributes[FILE] = [(ALWAYS, receiver)]
     return text

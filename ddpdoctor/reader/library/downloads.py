@@ -1,5 +1,7 @@
 """Downloads: by a library's function, by a command in a shell, or by writing what the web answered into a file."""
 
+import re
+
 from ddpdoctor.events import DatasetBuilt, FileUsed
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
@@ -42,6 +44,34 @@ def _graph_dataset(walk: Walk, call: Call) -> Abstract | None:
     return made
 
 
+def _benchmark(walk: Walk, call: Call) -> Abstract | None:
+    """``PygNodePropPredDataset(name, root)``: OGB's are downloaded, unpacked and processed in place (ogb/utils/url.py).
+
+    DGL's (dgl/data/dgl_dataset.py) and those that scikit-learn fetches, too: nothing waits for another process.
+    """
+    last = call.path.rpartition(".")[2]
+    if call.path.startswith("dgl.") and (not last.endswith("Dataset") or last in MADE_UP):
+        return None
+    if call.path.startswith("ogb.") and not last.endswith("Dataset"):
+        return None
+    names = {"dgl": "raw_dir", "ogb": "root", "sklearn": "data_home"}
+    root = call.kwargs.get(names[call.path.partition(".")[0]])
+    made = walk.make(call)
+    walk.emit(DatasetBuilt, call.node, dataset=made.ref)
+    walk.emit(FileUsed, call.node, op="download", path=lower(root or Known("its folder")), by=call.path)
+    return made
+
+
+MADE_UP = frozenset(
+    {
+        *("DGLDataset", "DGLBuiltinDataset", "CSVDataset", "MiniGCDataset", "AsNodePredDataset", "AsLinkPredDataset"),
+        *("AsGraphPredDataset", "SBMMixtureDataset", "BAShapeDataset", "BACommunityDataset", "TreeCycleDataset"),
+        *("TreeGridDataset", "BA2MotifDataset"),
+    }
+)
+"""Data sets of DGL's that are drawn, or made of what is there."""
+
+
 def _published(walk: Walk, call: Call) -> Abstract | None:
     """``clip.load("ViT-B/32")``: what has no file of that name is written to its final path (clip/clip.py)."""
     name = call.argument("name", 0)
@@ -49,6 +79,13 @@ def _published(walk: Walk, call: Call) -> Abstract | None:
         return None
     root = call.kwargs.get("download_root")
     walk.emit(FileUsed, call.node, op="download", path=lower(root or Known("~/.cache/clip")), by=call.path)
+    return None
+
+
+def _vectors(walk: Walk, call: Call) -> Abstract | None:
+    """``GloVe(name="6B")``: the archive is fetched and unpacked in place, and cached (torchtext/vocab/vectors.py)."""
+    root = call.kwargs.get("cache") or Known(".vector_cache")
+    walk.emit(FileUsed, call.node, op="download", path=lower(root), by=call.path)
     return None
 
 
@@ -78,9 +115,13 @@ def _command(walk: Walk, call: Call) -> Abstract | None:
     command = call.args[0] if call.args else None
     words = command.items if isinstance(command, Items) else [command] if command is not None else []
     line = " ".join(str(known(word, text(word))) for word in words).removeprefix('f"')
-    if line.startswith(("wget ", "curl ", "gdown ", "aria2c ")):
+    if FETCHING.search(line):
         walk.emit(FileUsed, call.node, op="download", path=lower(Known(line[:80])), by=call.path)
     return None
+
+
+FETCHING = re.compile(r"(?:^|[;&|] *)(?:wget|curl|gdown|aria2c|unzip|tar -?[a-z]*x[a-z]*|kaggle datasets download) ")
+"""Commands that write files into a place that all ranks name, at the start of a line or after other commands."""
 
 
 def _answer(walk: Walk, call: Call) -> Abstract:
@@ -110,9 +151,7 @@ def _written_whole(walk: Walk, call: Call) -> Abstract | None:
     if content is None or call.receiver is None:
         return None
     if ANSWERED not in content.tags:
-        own = own_loaders(content)
-        if own:
-            use_file(walk, "write", call.receiver, call, loaders=own)
+        use_file(walk, "write", call.receiver, call, loaders=own_loaders(content))
         return None
     use_file(walk, "download", call.receiver, call)
     return Opaque(f"{text(call.receiver)}.write()")
@@ -158,7 +197,8 @@ FUNCTIONS = {
     "gdown.download_folder": _download,
     "beir.util.download_url": _download,
     "beir.util.download_and_unzip": _download,
-    "clip.load": _published,
+    **dict.fromkeys(("clip.load", "whisper.load_model"), _published),
+    **dict.fromkeys(("torchtext.vocab.GloVe", "torchtext.vocab.FastText", "torchtext.vocab.CharNGram"), _vectors),
     **dict.fromkeys(("os.system", "subprocess.run", "subprocess.call", "subprocess.check_call"), _command),
     **dict.fromkeys(("os.popen", "subprocess.check_output", "subprocess.getoutput", "subprocess.Popen"), _command),
     **dict.fromkeys(("requests.get", "httpx.get", "httpx.stream", "urllib3.request"), _answer),
@@ -166,7 +206,11 @@ FUNCTIONS = {
     "shutil.copyfileobj": _copied,
     **dict.fromkeys(("torch_geometric.data.InMemoryDataset", "torch_geometric.data.Dataset"), _own_graph_dataset),
 }
-PREFIXES = {"torch_geometric.datasets.": _graph_dataset}
+PREFIXES = {
+    "torch_geometric.datasets.": _graph_dataset,
+    **dict.fromkeys(("ogb.nodeproppred.", "ogb.linkproppred.", "ogb.graphproppred."), _benchmark),
+    **dict.fromkeys(("dgl.data.", "sklearn.datasets.fetch_"), _benchmark),
+}
 METHODS = {
     **dict.fromkeys(
         ("requests.Session.get", "requests.session.get", "httpx.Client.get", "httpx.Client.stream"), _answer

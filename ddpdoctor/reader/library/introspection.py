@@ -160,6 +160,15 @@ def _class_of(value: Abstract) -> Abstract | None:
     return External("builtins.dict") if isinstance(value, Table) else None
 
 
+def _is_dataclass(walk: Walk, call: Call) -> Abstract | None:
+    """``dataclasses.is_dataclass(Options)``, where the class is one of the project's, or an object of one."""
+    value = call.args[0] if call.args else None
+    cls = value.cls if isinstance(value, Object) else value
+    if isinstance(cls, Class) and (cls.fields is not None or not cls.external_bases()):
+        return Known(any(one.fields is not None for one in cls.resolution()))
+    return Known(False) if isinstance(value, (Known, Items, Table)) else None
+
+
 def _callable(walk: Walk, call: Call) -> Abstract | None:
     value = call.args[0] if call.args else None
     return Known(True) if isinstance(value, (Function, Bound, Class, Partial)) else None
@@ -184,5 +193,6 @@ FUNCTIONS = {
     "builtins.isinstance": _isinstance,
     "builtins.callable": _callable,
     "builtins.type": _type,
+    "dataclasses.is_dataclass": _is_dataclass,
 }
 METHODS = {"__getattribute__": _get_attribute}

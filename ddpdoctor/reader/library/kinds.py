@@ -164,6 +164,15 @@ LOCAL = (
     "tqdm.",
     "timm.utils.accuracy",
     "torchmetrics.functional.",
+    *(
+        "monai.losses.",
+        "segmentation_models_pytorch.losses.",
+        "kornia.losses.",
+        "timm.loss.",
+        "piq.",
+        "pytorch_msssim.",
+    ),
+    *("lpips.", "fvcore.nn.", "focal_loss.", "info_nce."),
 )
 """Calls, by the start of their path, in which a rank computes by itself: no other rank's numbers come in."""
 

@@ -1,6 +1,8 @@
 """What comes to each rank in its own time: clocks and signals."""
 
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Opaque
+import re
+
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Opaque, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.objects import Bound, Function, Partial
 from ddpdoctor.reader.walk import Walk
@@ -8,6 +10,21 @@ from ddpdoctor.reader.walk import Walk
 
 def _clock(walk: Walk, call: Call) -> Abstract:
     return Opaque(f"{call.path}()", frozenset({"data", "clock"}))
+
+
+def _stamp(walk: Walk, call: Call) -> Abstract | None:
+    """``datetime.now().strftime("%Y%m%d-%H%M")``: to the minute or the day, ranks that start together say the same."""
+    parts = call.argument("format", 0)
+    letters = known(parts)
+    if not isinstance(letters, str) or FINER.search(letters):
+        return None
+    if call.receiver is not None and "clock" not in call.receiver.tags:
+        return None
+    return Opaque(f"the time as {letters!r}", call.flow() - {"data", "clock"})
+
+
+FINER = re.compile(r"%-?[STXcfrs+]")
+"""What a format says of seconds, or of less."""
 
 
 def _signal(walk: Walk, call: Call) -> Abstract | None:
@@ -44,4 +61,5 @@ _CLOCKS = (
     "datetime.datetime.today",
 )
 
-FUNCTIONS = {**dict.fromkeys(_CLOCKS, _clock), "signal.signal": _signal}
+FUNCTIONS = {**dict.fromkeys(_CLOCKS, _clock), "signal.signal": _signal, "time.strftime": _stamp}
+METHODS = {"strftime": _stamp}

@@ -12,20 +12,24 @@ from ddpdoctor.value import Ref
 
 
 def _opened(walk: Walk, manager: Abstract, node: ast.AST) -> None:
-    """``with open(path, "w")``: the block writes the file whole; one that stays open, or is added to, is a log."""
-    if isinstance(manager, Made) and mode_of(manager) & set("wx"):
-        record_use(walk, "write", manager, node, manager.path)
+    """``with open(path, "w")``: the block writes the file whole, or adds to it; one that stays open is a log."""
+    letters = mode_of(manager) if isinstance(manager, Made) else frozenset[str]()
+    if isinstance(manager, Made) and letters & set("wxa"):
+        record_use(walk, "append" if "a" in letters else "write", manager, node, manager.path)
 
 
 def write_into(walk: Walk, file: Abstract, content: Abstract, call: Call) -> None:
-    """Record that a file, which is open to be written whole, gets what a rank computed by itself."""
+    """Record that a file, which is open to be written whole or added to, gets what a rank computed by itself."""
     own = own_loaders(content)
     for when, option in options(file) if own else ():
-        if isinstance(option, Made) and option.path == "builtins.open" and mode_of(option) & set("wx"):
+        if isinstance(option, Made) and option.path == "builtins.open" and mode_of(option) & set("wxa"):
             before, here = walk.path, walk.assuming_also(when | opened_under(option))
             if here is not None:
                 walk.path = here
-                record_use(walk, "write", option, call.node, option.path, place=option.ref.place, loaders=own)
+                added = "a" in mode_of(option)
+                said = () if added and "rank" in content.tags else own  # a line that says whose it is
+                op = "append" if added else "write"
+                record_use(walk, op, option, call.node, option.path, place=option.ref.place, loaders=said)
                 walk.path = before
 
 
@@ -49,6 +53,16 @@ def _written(walk: Walk, call: Call) -> None:
     target = named or call.argument("", 0)
     if target is not None and known(target, "") is not None:  # with no name at all the text is returned
         content = [*call.args[1:], *call.kwargs.values(), *([call.receiver] if call.receiver is not None else [])]
+        use_file(walk, "write", target, call, loaders=own_loaders(Items(content)))
+
+
+def _tensor_written(walk: Walk, call: Call) -> None:
+    """``save_image(images, path)``, ``torchaudio.save(path, sound, rate)``: what is written comes first or second."""
+    position = 0 if call.path == "torchaudio.save" else 1
+    named = next((call.kwargs[name] for name in NAMES if name in call.kwargs), None)
+    target = named or (call.args[position] if len(call.args) > position else None)
+    if target is not None:
+        content = [*(one for one in call.args if one is not target), *call.kwargs.values()]
         use_file(walk, "write", target, call, loaders=own_loaders(Items(content)))
 
 
@@ -107,6 +121,23 @@ def _log_file(walk: Walk, call: Call) -> None:
         use_file(walk, "write", path, call)
 
 
+def _mapped(walk: Walk, call: Call) -> None:
+    """``np.memmap(path, mode="w+")``, ``h5py.File(path, "w")``: written where it is opened anew, else read."""
+    path = call.argument("name" if call.path.startswith("h5py.") else "filename", 0)
+    mode = known(call.argument("mode", 1 if call.path.startswith("h5py.") else 2))
+    if path is not None and (isinstance(mode, str) or mode is None):
+        anew = isinstance(mode, str) and mode[:1] in ("w", "x")
+        use_file(walk, "write" if anew else "load", path, call)
+
+
+def _exported(walk: Walk, call: Call) -> None:
+    """``torch.onnx.export(model, inputs, path)``, ``save_model(model, path)``, ``torch.jit.script(net).save(path)``."""
+    names = {"torch.onnx.export": ("f", 2), "safetensors.torch.save_model": ("filename", 1)}
+    path = call.argument(*names.get(call.path, ("f", 0)))
+    if path is not None:
+        use_file(walk, "save", path, call)
+
+
 def _with_ending(prefix: Abstract) -> Abstract:
     value = known(prefix)
     return Known(f"{value}.model") if isinstance(value, str) else prefix
@@ -130,17 +161,20 @@ FUNCTIONS = {
     "numpy.savez": _written,
     "numpy.savez_compressed": _written,
     "numpy.savetxt": _written,
-    "cv2.imwrite": _written,
-    "imageio.imwrite": _written,
-    "imageio.imsave": _written,
+    **dict.fromkeys(("imageio.imwrite", "imageio.imsave", "imageio.mimwrite", "imageio.mimsave"), _written),
+    **dict.fromkeys(("skimage.io.imsave", "scipy.misc.imsave", "scipy.io.wavfile.write", "soundfile.write"), _written),
+    **dict.fromkeys(("cv2.imwrite", "imageio.v2.imwrite", "scipy.io.savemat"), _written),
     "matplotlib.pyplot.savefig": _pictured,
     **{f"matplotlib.pyplot.{name}": _drawn for name in DRAWING},
     **{f"matplotlib.pyplot.{name}": _begun for name in ("figure", "subplots", "close", "clf", "cla")},
     "matplotlib.pyplot.imsave": _written,
+    **dict.fromkeys(("torchvision.utils.save_image", "torchvision.io.write_jpeg"), _tensor_written),
+    **dict.fromkeys(("torchvision.io.write_png", "torchaudio.save"), _tensor_written),
+    "torchvision.io.write_video": _written,
     "numpy.loadtxt": _read,
-    "pandas.read_csv": _read,
-    "pandas.read_pickle": _read,
-    "pandas.read_parquet": _read,
+    **{f"pandas.read_{kind}": _read for kind in ("csv", "pickle", "parquet", "feather", "json", "excel", "hdf")},
+    **dict.fromkeys(("numpy.memmap", "numpy.lib.format.open_memmap", "h5py.File"), _mapped),
+    **dict.fromkeys(("torch.onnx.export", "safetensors.torch.save_model"), _exported),
     "sentencepiece.SentencePieceTrainer.train": _trained,
     "sentencepiece.SentencePieceTrainer.Train": _trained,
     "sentencepiece.SentencePieceProcessor": _processor,
@@ -150,7 +184,9 @@ METHODS = {
     **{f"csv.{kind}.{name}": _row for kind in ("writer", "DictWriter") for name in ("writerow", "writerows")},
     **{f"sentencepiece.SentencePieceProcessor.{name}": _processor for name in ("load", "Load")},
     **{f"{name}.save": _written for name in (*TOKENIZERS, *PICTURES)},
-    **dict.fromkeys(("to_csv", "to_parquet", "to_pickle"), _written),
+    **{f"to_{kind}": _written for kind in ("csv", "parquet", "pickle", "excel", "feather", "json")},
+    **{f"torch.jit.{made}.save": _exported for made in ("script", "trace", "freeze", "optimize_for_inference")},
+    "export_chrome_trace": _written,
     "savefig": _pictured,
     **dict.fromkeys(DRAWING, _drawn),
 }

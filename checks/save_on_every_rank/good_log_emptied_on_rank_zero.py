@@ -1,0 +1,42 @@
+"""Rank 0 alone clears the log file to which it then adds its lines."""
+# not run: a run records what is saved, and not whatever else is written into files
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    log_file = os.path.join("log", "log.txt")
+    if dist.get_rank() == 0:
+        os.makedirs("log", exist_ok=True)
+        with open(log_file, "w"):
+            pass
+    sampler = DistributedSampler(dataset := TensorDataset(torch.randn(256, 8)))
+    loader = DataLoader(dataset, batch_size=16, sampler=sampler)
+    model = DDP(nn.Linear(8, 1).cuda(), device_ids=[local_rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    try:
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for (inputs,) in loader:
+                optimizer.zero_grad()
+                model(inputs.cuda()).square().mean().backward()
+                optimizer.step()
+            if dist.get_rank() == 0:
+                with open(log_file, "a") as log:
+                    log.write(f"epoch {epoch} is over\n")
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
