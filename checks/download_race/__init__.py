@@ -17,6 +17,7 @@ from ddpdoctor.events import (
     FrameworkOwns,
     GroupInit,
     ModelWrapped,
+    ProcessStarted,
     SampleCached,
 )
 from ddpdoctor.facts import (
@@ -103,11 +104,19 @@ def _is_for_every_rank(trace: Predicted, event: FileUsed | SampleCached) -> bool
     """Whether all ranks of a run that trains come to it, with no option given that asks for it."""
     return (
         is_rank_process(trace, event)
+        and not _starts_the_ranks_later(trace, event)
         and not left_to_some_ranks(trace, event)
         and runs_distributed(event)
         and _usual(trace, event)
         and _comes_to_train(trace, event)
     )
+
+
+def _starts_the_ranks_later(trace: Predicted, event: Event) -> bool:
+    """Whether who downloads starts the ranks afterwards, though it may be the only rank where it starts none."""
+    ranks = {init.process for init in trace.of(GroupInit)}
+    started = (one for one in trace.of(ProcessStarted) if one.child in ranks and one.order > event.order)
+    return event.process == MAIN and any(compatible(one.when, event.when) for one in started)
 
 
 def others_read_meanwhile(trace: Predicted) -> Iterator[Fault]:
