@@ -43,7 +43,7 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
 def _has_several_rounds(loop: Loop) -> bool:
     if loop.kind == "comprehension":
         return False
-    return loop.rounds is None or default_of(loop.rounds) != 1
+    return not isinstance(loop.rounds, Constant) or loop.rounds.value != 1
 
 
 def _shuffles(sampler: SamplerBuilt) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Cut, GroupDestroyed, OptimizerStep, Trial
+from ddpdoctor.events import Backward, Cut, GroupDestroyed, OptimizerStep, Trial
 from ddpdoctor.facts import owned
 from ddpdoctor.facts.group_ends import are_for_all, destroys_of, of_a_normal_run, processes
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
@@ -17,7 +17,7 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
     """Find the groups that are destroyed at the end of a normal run only."""
     if not trace.complete or owned(trace, "group"):
         return
-    for process in processes(trace):
+    for process in processes(trace) or _made_by_others(trace):
         reached = destroys_of(trace, process)
         whole = of_a_normal_run(reached)
         if not are_for_all(trace, process, whole) or any(event.is_within(*PROTECTING) for event in reached):
@@ -33,6 +33,13 @@ def exception_skips_it(trace: Predicted) -> Iterator[Fault]:
             event=last,
             fix=Fix(description="call it in a finally block (or a context manager) around the training"),
         )
+
+
+def _made_by_others(trace: Predicted) -> tuple[str, ...]:
+    """Return the processes that train with a group which a library made, Accelerate's ``PartialState()`` say."""
+    trained = {event.process for event in trace.of(Backward)}
+    destroyed = dict.fromkeys(event.process for event in trace.of(GroupDestroyed))
+    return tuple(process for process in destroyed if process in trained)
 
 
 def exception_on_trial(fault: Fault, run: Observed) -> Verdict:

@@ -22,10 +22,14 @@ def inits_of(trace: Predicted, process: str) -> list[GroupInit]:
 
 
 def destroys_of(trace: Predicted, process: str) -> list[GroupDestroyed]:
-    """Return where a process destroys a group that it can have initialised, in an ``except`` too."""
+    """Return where a process destroys a group that it can have initialised, in an ``except`` too.
+
+    Where nothing initialises one, a library has made it.
+    """
     inits = inits_of(trace, process)
     destroys = (event for event in trace.of(GroupDestroyed) if event.process == process)
-    return [event for event in destroys if any(compatible(event.when, init.when) for init in inits)]
+    made_elsewhere = not trace.of(GroupInit)
+    return [event for event in destroys if made_elsewhere or any(compatible(event.when, one.when) for one in inits)]
 
 
 def of_a_normal_run(destroys: Iterable[GroupDestroyed]) -> list[GroupDestroyed]:

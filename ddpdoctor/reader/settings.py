@@ -49,7 +49,7 @@ class Settings(Opaque):
             return Settings(name, tuple(values), certain=self.certain)
         first = values[0]
         agreed = all(type(value) is type(first) and value == first for value in values)
-        default = _plain(first) if agreed else None
+        default = _plain(first) if agreed or _all_name_classes(values) else None
         if _is_filled_in(key, values):
             found = hinted(str(key), CONFIGURATION, origin="configuration", label=name)
             found.default = default
@@ -70,6 +70,14 @@ class Settings(Opaque):
         """Whether it is certainly a dictionary: the files hold one, or the program gave it an item by name."""
         named = any(isinstance(key, str) for key in self.attributes)
         return named or (bool(self.contents) and all(isinstance(one, dict) for one in self.contents))
+
+
+NAMED_CLASS = r"[A-Za-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z]\w*"
+
+
+def _all_name_classes(values: list[Any]) -> bool:
+    """Whether the files differ in the class that they name, ``trainers.gan.Trainer``: the first stands for all."""
+    return all(isinstance(value, str) and re.fullmatch(NAMED_CLASS, value) for value in values)
 
 
 def _is_filled_in(key: object, values: list[Any]) -> bool:

@@ -11,12 +11,18 @@ _FRAMEWORKS = (
     r"(?:from|import)[ \t]+"
     r"(?:lightning|pytorch_lightning|lightning_fabric|accelerate|deepspeed|horovod|fairscale|apex|ray|mpi4py)\b"
 )
+_BY_NAME = r"""\b(?:import_module|instantiate|__import__)\((?!["'][^"'\n]*["'][,)])"""
+"""A call of what a name says that is no literal: a configuration's mostly, of any module of the project."""
 _DISTRIBUTED = (
     r"torch\.distributed(?!\.rpc)|nn\.parallel|DataParallel|Distributed\w*Sampler|init_process_group|"
-    r"init_distributed|from torch import[^\n]*distributed|local[_-]rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|" + _FRAMEWORKS
+    r"init_distributed|from torch import[^\n]*distributed|local[_-]rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|"
+    + _BY_NAME
+    + "|"
+    + _FRAMEWORKS
 )
 _WORDS = rf"torch\.distributed|torch\.multiprocessing|from torch import[^\n]*multiprocessing|{_DISTRIBUTED}"
 _SIGNS = ("istributed", "arallel", "init_process_group", "ocal_rank", "ocal-rank", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")
+_SIGNS_OF_NAMES = ("import_module(", "instantiate(", "__import__(")
 _SIGNS_OF_IMPORTS = (" lightning", " pytorch_l", " accel", " deepsp", " horov", " fairs", " apex", " ray", " mpi4py")
 
 
@@ -37,4 +43,4 @@ def speaks(text: str) -> bool:
 
 def _has_a_sign(text: str) -> bool:
     """Whether one of the words can stand in a text, which is told sooner than by all the words."""
-    return any(sign in text for sign in _SIGNS) or any(sign in text for sign in _SIGNS_OF_IMPORTS)
+    return any(sign in text for sign in _SIGNS) or any(sign in text for sign in (*_SIGNS_OF_IMPORTS, *_SIGNS_OF_NAMES))

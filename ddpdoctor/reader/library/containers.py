@@ -8,7 +8,6 @@ from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, External, Items
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
-from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.library.changes import layer_put
 from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
@@ -195,23 +194,6 @@ def _fields(walk: Walk, template: str, call: Call) -> list[Abstract]:
     return found
 
 
-def _of_text(walk: Walk, call: Call) -> Abstract | None:
-    """Compute a method of a known text on known arguments."""
-    receiver = call.receiver
-    if not isinstance(receiver, Known) or not isinstance(receiver.value, str):
-        return None
-    name = call.path.rpartition(".")[2]
-    if not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
-        return None
-    method = getattr(str, name)
-    result = computed(method, receiver.value, *(known(arg) for arg in call.args))
-    if result is NO_RESULT:
-        return None
-    if isinstance(result, list):
-        return Items([Known(item) for item in result])
-    return Known(result)
-
-
 def _stack(walk: Walk, call: Call) -> Abstract:
     return walk.make(call, NO_TAGS)
 
@@ -261,13 +243,6 @@ METHODS = {
     "keys": _view,
     "copy": _copied,
     "format": _format,
-    "lower": _of_text,
-    "upper": _of_text,
-    "strip": _of_text,
-    "split": _of_text,
-    "startswith": _of_text,
-    "endswith": _of_text,
-    "replace": _of_text,
     "enter_context": _enter_context,
     "callback": _callback,
 }

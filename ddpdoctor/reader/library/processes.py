@@ -8,6 +8,7 @@ from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Externa
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
+from ddpdoctor.reader.library.text_methods import joined
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.pickling import unpicklable
@@ -187,6 +188,8 @@ def _ranked(walk: Walk, value: Abstract) -> Abstract:
 def _join(walk: Walk, call: Call) -> Abstract | None:
     """``process.join()``: of a process or context that is known, or of something that holds some."""
     receiver = call.receiver
+    if isinstance(receiver, Known):
+        return joined(call)
     if not isinstance(receiver, (Made, Opaque, Attribute, Choice)):
         return None
     refs = {tag[1] for tag in receiver.tags if isinstance(tag, tuple) and tag[0] == "process"}
