@@ -390,3 +390,16 @@ def test_a_function_that_starts_itself_has_other_values_in_the_child(tmp_path):
         """,
     )
     assert {event.process for event in program.of(GroupInit)} == {"main", "child 0"}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "try:\n    rank = dist.get_rank()\nexcept Exception:\n    rank = 0\nif rank == 0:\n    torch.save(1, 'a')",
+        "def main():\n    try:\n        return dist.get_rank() == 0\n    except (RuntimeError, ValueError):\n"
+        "        return True\nif main():\n    torch.save(1, 'a')",
+    ],
+)
+def test_to_ask_for_the_rank_fails_where_there_is_no_group(tmp_path, ask):
+    saved = only(read(tmp_path, f"dist.init_process_group('gloo')\n{ask}").of(FileUsed))
+    assert for_some_ranks_only(saved)

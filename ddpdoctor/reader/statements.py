@@ -206,6 +206,7 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
 def _failure(walk: Walk, node: "ast.Try", handler: ast.ExceptHandler, frame: Frame) -> Formula:
     """Return under what a handler runs: ``try: rank = dist.get_rank()`` fails where there is no group."""
     asked = node.body[0].value if len(node.body) == 1 and isinstance(node.body[0], (ast.Assign, ast.Return)) else None
+    asked = asked.left if isinstance(asked, ast.Compare) else asked
     if isinstance(asked, ast.Call) and last_name(asked.func) in ("get_rank", "get_world_size"):
         function = walk.evaluate(asked.func, frame)
         if isinstance(function, External) and function.path.startswith("torch.distributed."):
