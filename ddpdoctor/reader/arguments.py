@@ -2,15 +2,16 @@
 
 import ast
 
-from ddpdoctor.atom import Condition
+from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
 from ddpdoctor.named import NamedTuple
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Table
+from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Table, known
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.tags import NO_TAGS, Tags
+from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
 
@@ -36,9 +37,22 @@ def update_table(walk: Walk, table: Table, other: Abstract) -> None:
                 walk.path = both
                 update_table(walk, table, option)
         walk.path = before
+    elif isinstance(other, Items) and all(isinstance(pair, Items) and len(pair.items) == 2 for pair in other.items):
+        _put_pairs(walk, table, other)
     else:
         table.open = True
         table.extra |= other.tags
+
+
+def _put_pairs(walk: Walk, table: Table, pairs: Items) -> None:
+    """Put pairs of a key and a value into a table: ``OrderedDict([("conv", conv), ("norm", norm)])``."""
+    table.open = table.open or pairs.open
+    for pair in pairs.items:
+        key, value = pair.items if isinstance(pair, Items) else (NONE, pair)
+        name = known(key)
+        table.open = table.open or not isinstance(name, (str, int))
+        cell = name if isinstance(name, (str, int)) else ("key", text(key))
+        write(table.cells, cell, walk.path if cell in table.cells else ALWAYS, value)
 
 
 class Given(NamedTuple):

@@ -225,7 +225,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         if _trains_statistics(walk, value.cls):
             yield Norm("", value.cls.name, value.ref.place)
             return
-        parts = []
+        parts = [value.inner] if isinstance(value.inner, Made) and value.inner.path in LAYER_LISTS else []
     if isinstance(value, Made) and value.path in LAYER_LISTS:
         parts += layers_of(value).items
     held = [

@@ -125,6 +125,8 @@ def held(value: "Made | Object") -> Iterator[tuple[str, Abstract]]:
             parts.append(("module", value.inner))
         elif value.path.startswith("torch.nn."):
             parts += [("", one) for one in (*value.args, *value.kwargs.values())]
+    elif isinstance(value.inner, Made) and value.inner.path in LAYER_LISTS:  # a class derived from nn.Sequential
+        parts += [(str(i), layer) for i, layer in enumerate(layers_of(value.inner).items)]
     for name, part in parts:
         yield from _spread(name, part, 0)
 
