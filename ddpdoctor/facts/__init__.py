@@ -129,7 +129,10 @@ def given_to_unknown_code(trace: Predicted, event: Event, loader: LoaderBuilt) -
     return False
 
 
-LEAVE_ALONE = ("builtins.", "contextlib.", "functools.", "itertools.", "logging.", "rich.", "torch.", "tqdm.")
+LEAVE_ALONE = (
+    *("builtins.", "contextlib.", "functools.", "itertools.", "logging.", "rich.", "torch.", "tqdm."),
+    *("prefetch_generator.", "alive_progress.", "progressbar.", "fastprogress."),
+)
 """Calls that do nothing to a loader but go through it."""
 
 
