@@ -26,11 +26,18 @@ def holds_by_default(formula: Formula) -> bool | None:
 def worth(formula: Formula, of_atom: Callable[[Atom], bool | None]) -> bool | None:
     """Return a formula's value, three-valued, given that of its atoms."""
     if isinstance(formula, Literal):
-        answer = of_atom(formula.atom)
-        return None if answer is None else answer is formula.holds
-    if isinstance(formula, AllOf):
-        return _all(worth(part, of_atom) for part in formula.parts)
-    return formula
+        found = of_atom(formula.atom)
+        return None if found is None else found is formula.holds
+    if not isinstance(formula, AllOf):
+        return formula
+    answer: bool | None = True
+    for part in formula.parts:
+        one = worth(part, of_atom)
+        if one is False:
+            return False
+        if one is None:
+            answer = None
+    return answer
 
 
 @remembered(50_000)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import product, zip_longest
+from typing import TypeAlias
 
 from ddpdoctor.atom import Atom, Formula
 from ddpdoctor.check import Check
@@ -89,13 +90,29 @@ def _wrong_step(trace: Predicted, wrap: ModelWrapped, forwards: list[Forward], l
     ways = range(numbers_of(loop))
     for answers in product((True, False), repeat=len(free)):
         settled = dict(zip(free, answers, strict=True))
-        wrong = [_gone_through(events, by_order, loop, *one, way, settled) for one in even for way in ways]
-        if all(wrong) and wrong[0] is not None:
-            return _fault(trace, wrap, *wrong[0], short=False)
-        wrong = [_gone_through(events, by_order, loop, *one, way, settled) for one in uneven for way in ways]
-        if all(wrong) and wrong[0] is not None and _is_for_the_rest(wrong[0][1], steps, loop):
-            return _fault(trace, wrap, *wrong[0], short=True)
+        wrong = _wrong_in_all(_gone_through(events, by_order, loop, *one, way, settled) for one in even for way in ways)
+        if wrong is not None:
+            return _fault(trace, wrap, *wrong, short=False)
+        wrong = _wrong_in_all(
+            _gone_through(events, by_order, loop, *one, way, settled) for one in uneven for way in ways
+        )
+        if wrong is not None and _is_for_the_rest(wrong[1], steps, loop):
+            return _fault(trace, wrap, *wrong, short=True)
     return None
+
+
+Wrong: TypeAlias = tuple[Backward, OptimizerStep] | None
+"""A step that comes right after a backward that was not averaged, with that backward."""
+
+
+def _wrong_in_all(cases: Iterator[Wrong]) -> Wrong:
+    """Return what is wrong in the first case where something is in each of them; the first one without ends it."""
+    first: Wrong = None
+    for wrong in cases:
+        if wrong is None:
+            return None
+        first = first or wrong
+    return first
 
 
 def _events_of(trace: Predicted, wrap: ModelWrapped, forwards: list[Forward], loop: Loop) -> Iterator[Event]:
@@ -153,7 +170,7 @@ def _gone_through(
     length: int,
     way: int,
     settled: Mapping[Atom, bool],
-) -> tuple[Backward, OptimizerStep] | None:
+) -> Wrong:
     """Return the first step that comes right after a backward that was not averaged, with that backward."""
     last: tuple[Backward, bool] | None = None
     number = rounds_in(loop, size, length, way)

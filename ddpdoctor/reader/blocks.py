@@ -45,7 +45,10 @@ def enter_manager(
     walk: Walk, manager: Abstract, node: ast.expr, frame: Frame, body: Callable[[Abstract], None]
 ) -> None:
     """Run a body inside a context manager."""
-    if isinstance(manager, Choice):
+    if isinstance(manager, Choice) and all(map(_changes_nothing, manager.options)):
+        with walk.inside(Within("with", walk.place(node))):
+            body(manager)
+    elif isinstance(manager, Choice):
         _enter_either(walk, manager, node, frame, body)
     elif isinstance(manager, Generator):
         _enter_generator(walk, manager, node, body)
@@ -55,6 +58,22 @@ def enter_manager(
         kind, value = _external_block(walk, manager, node)
         with walk.inside(Within(kind, walk.place(node))):
             body(value)
+
+
+NO_CHANGE = frozenset(
+    {
+        "contextlib.nullcontext",
+        "torch.autocast",
+        "torch.amp.autocast",
+        "torch.cuda.amp.autocast",
+        "torch.cpu.amp.autocast",
+    }
+)
+"""Managers in which a program does the same as without them, as far as anybody asks."""
+
+
+def _changes_nothing(option: tuple[Condition, Abstract]) -> bool:
+    return isinstance(option[1], Made) and option[1].path in NO_CHANGE
 
 
 def _enter_either(walk: Walk, manager: Choice, node: ast.expr, frame: Frame, body: Callable[[Abstract], None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ddpdoctor.events import Part
 from ddpdoctor.reader.abstract import Abstract, Choice, options
 from ddpdoctor.reader.attributes import class_attribute
-from ddpdoctor.reader.library.parts import PARAMETER, has_parameters, held, parts_of
+from ddpdoctor.reader.library.parts import PARAMETER, Parts, has_parameters, held
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.walk import Walk
@@ -15,11 +15,11 @@ MAX_NAMED = 12
 """How many idle parts of a model are named."""
 
 
-def idle_parts(walk: Walk, model: Abstract) -> Iterator[Part]:
+def idle_parts(walk: Walk, parts: Parts) -> Iterator[Part]:
     """Yield the parts whose attribute nothing reads, in classes of which nothing goes over all parts."""
     candidates = [
         (part, name, value)
-        for part in parts_of(model)
+        for part in parts
         if isinstance(part, Object) and _runs_its_own_forward(walk, part)
         for name, value in _own_parts(walk, part)
         if not any(name in walk.syntax.names_read(cls.node) for cls in part.cls.resolution())
@@ -33,14 +33,14 @@ def idle_parts(walk: Walk, model: Abstract) -> Iterator[Part]:
     read = frozenset().union(*(walk.syntax.names_read(tree) for module in modules if (tree := _tree(module))))
     places = set()
     for holder, name, value in candidates[:MAX_NAMED]:
-        if name not in read and value.ref.place not in places and not _has_another_name(model, holder, name, value):
+        if name not in read and value.ref.place not in places and not _has_another_name(parts, holder, name, value):
             places.add(value.ref.place)
             yield Part(name, value.ref.place)
 
 
-def _has_another_name(model: Abstract, holder: Object, name: str, value: "Made | Object") -> bool:
+def _has_another_name(parts: Parts, holder: Object, name: str, value: "Made | Object") -> bool:
     """Whether another attribute of the model leads to the same part: a list of layers, a shorter name."""
-    for part in parts_of(model):
+    for part in parts:
         for other, inner in held(part):
             if inner is value and (part is not holder or other != name):
                 return True

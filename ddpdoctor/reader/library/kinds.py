@@ -1,6 +1,7 @@
 """Which dotted paths are wrappers, loaders, samplers, models: the families that the models of calls share."""
 
 import re
+from functools import lru_cache
 
 from ddpdoctor.reader.abstract import Abstract, Items, Table
 from ddpdoctor.reader.objects import Made, Object
@@ -211,11 +212,14 @@ def is_module(value: Abstract) -> bool:
     """Whether a value is a model or a layer."""
     if isinstance(value, Object):
         return any(_is_module_class(path) for path in value.cls.external_bases())
-    if not isinstance(value, Made):
-        return False
-    if value.path in WRAPPERS or value.path.startswith(MODEL_MAKERS) or _is_of_transformers(value.path):
+    return isinstance(value, Made) and _makes_a_module(value.path)
+
+
+@lru_cache(maxsize=10_000)
+def _makes_a_module(path: str) -> bool:
+    if path in WRAPPERS or path.startswith(MODEL_MAKERS) or _is_of_transformers(path):
         return True
-    head, _, last = value.path.rpartition(".")
+    head, _, last = path.rpartition(".")
     return head == "torch.nn" and last[:1].isupper() and last != "Parameter"
 
 
@@ -231,6 +235,7 @@ _TRANSFORMERS = (
 )
 
 
+@lru_cache(maxsize=10_000)
 def _is_module_class(path: str) -> bool:
     last = path.rpartition(".")[2]
     return (

@@ -1,6 +1,7 @@
 """The parts of a model: which modules are in it, which of them have parameters or buffers, whose part a value is."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Choice, Items, Table, known, options
@@ -182,9 +183,13 @@ def around(module: Abstract) -> tuple[Ref, ...]:
     return tuple(found)
 
 
-def has_buffers(value: Abstract) -> bool | None:
+Parts: TypeAlias = tuple["Made | Object", ...]
+"""A model and all modules in it."""
+
+
+def has_buffers(parts: Parts) -> bool | None:
     """Whether a model has buffers that DDP broadcasts; ``None`` where it is not all shown."""
-    answers = {_own_buffers(part) for part in parts_of(value)}
+    answers = {_own_buffers(part) for part in parts}
     if True in answers:
         return True
     return None if None in answers or not answers else False
@@ -228,9 +233,8 @@ def _is_from_elsewhere(value: Made) -> bool:
     return not value.path.startswith(_KNOWN_PLACES) and not is_module(value)
 
 
-def made_on_the_cpu(walk: Walk, value: Abstract) -> bool:
+def made_on_the_cpu(walk: Walk, parts: Parts) -> bool:
     """Whether all of a model was certainly made on the CPU: of layers that are known, and with no device named."""
-    parts = list(parts_of(value))
     if walk.other_default_device or any(part.ref in walk.handed_over for part in parts):
         return False
     return bool(parts) and all(map(_made_on_the_cpu, parts))
@@ -264,9 +268,9 @@ def _default_device(walk: Walk, call: Call) -> Abstract:
     return NONE
 
 
-def sync_batch_norm_in(walk: Walk, value: Abstract) -> "Made | Object | None":
+def sync_batch_norm_in(walk: Walk, parts: Parts) -> "Made | Object | None":
     """Return a SyncBatchNorm layer of a model, or a part that is certainly converted; ``None`` where none is shown."""
-    for part in parts_of(value):
+    for part in parts:
         if isinstance(part, Made) and part.path == SYNC_BATCH_NORM:
             return part
         converted = part.attributes.get(CONVERTED)

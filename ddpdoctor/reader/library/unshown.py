@@ -2,22 +2,21 @@
 
 import ast
 
-from ddpdoctor.reader.abstract import Abstract, Attribute, Opaque
+from ddpdoctor.reader.abstract import Attribute, Opaque
 from ddpdoctor.reader.library.kinds import is_module
-from ddpdoctor.reader.library.parts import held, parts_of
+from ddpdoctor.reader.library.parts import Parts, held
 from ddpdoctor.reader.objects import Object
 from ddpdoctor.reader.trees import nodes_of
-from ddpdoctor.reader.walk import Walk
 
 
-def may_leave_parts_out(walk: Walk, model: Abstract) -> bool:
+def may_leave_parts_out(parts: Parts) -> bool:
     """Whether parameters of a model may take part in no loss although each step runs the same code.
 
     A part that is not known may have layers that its forward does without, and where one of several outputs of a part
     is dropped, what computes it alone gets no gradient. Layers of a library are no such parts: all parameters of an
     LSTM are in its outputs as in its state.
     """
-    return any(isinstance(part, Object) and _leaves_out(part) for part in parts_of(model))
+    return any(isinstance(part, Object) and _leaves_out(part) for part in parts)
 
 
 def _leaves_out(part: Object) -> bool:

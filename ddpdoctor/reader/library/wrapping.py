@@ -68,15 +68,16 @@ def _data_parallel(walk: Walk, call: Call) -> Abstract | None:
 
 def _seen_in(walk: Walk, model: Abstract) -> dict[str, Any]:
     """Return what the source shows of the parts of a model that is wrapped."""
-    synced = sync_batch_norm_in(walk, model)
+    parts = tuple(parts_of(model))
+    synced = sync_batch_norm_in(walk, parts)
     return {
-        "buffers": has_buffers(model),
+        "buffers": has_buffers(parts),
         "synced": None if synced is None else synced.ref.place,
-        "idle": tuple(idle_parts(walk, model)),
-        "unshown": may_leave_parts_out(walk, model),
-        "parts": tuple(part.ref for part in parts_of(model)),
+        "idle": tuple(idle_parts(walk, parts)),
+        "unshown": may_leave_parts_out(parts),
+        "parts": tuple(part.ref for part in parts),
         "inside": around(model),
-        "on_cpu": made_on_the_cpu(walk, model),
+        "on_cpu": made_on_the_cpu(walk, parts),
     }
 
 
