@@ -88,7 +88,8 @@ def _wrong_step(trace: Predicted, wrap: ModelWrapped, forwards: list[Forward], l
     even = ((size, size), (size, 2 * size), (size, 3 * size)) if size > 1 else ((2, 2), (3, 3), (2, 4), (3, 6))
     uneven = ((size, 2 * size + 1), (size, 4 * size - 1)) if size > 1 else ((2, 5), (3, 7))
     ways = range(numbers_of(loop))
-    for answers in product((True, False), repeat=len(free)):
+    always = {one.atom: one.holds for one in frozenset.intersection(*(event.when for event in (*events, *forwards)))}
+    for answers in product(*((always[atom],) if atom in always else (True, False) for atom in free)):
         settled = dict(zip(free, answers, strict=True))
         wrong = _wrong_in_all(_gone_through(events, by_order, loop, *one, way, settled) for one in even for way in ways)
         if wrong is not None:
@@ -178,15 +179,23 @@ def _gone_through(
         return None
     inside = [event for event in events if loop in event.loops]
     after = [event for event in events if loop not in event.loops]
+    held: dict[tuple[Formula, int], bool | None] = {}
+
+    def holds(formula: Formula, at: Round) -> bool:
+        key = formula, at.number
+        if key not in held:
+            held[key] = holds_in(formula, at)
+        return held[key] is True
+
     for i, event in [(i, event) for i in range(number) for event in inside] + [(number, event) for event in after]:
         at = Round(loop.place, i, size, length, settled)
-        if holds_in(as_formula(event.when), at) is not True:
+        if not holds(as_formula(event.when), at):
             continue
         if isinstance(event, Backward):
             own = [forwards[order] for order in event.forwards if order in forwards]
-            now = [one for one in own if holds_in(as_formula(one.when), at) is True]
+            now = [one for one in own if holds(as_formula(one.when), at)]
             if now:
-                last = event, any(holds_in(one.synced, at) is True for one in now)
+                last = event, any(holds(one.synced, at) for one in now)
         elif isinstance(event, GradientsZeroed):
             last = None
         elif isinstance(event, OptimizerStep):
