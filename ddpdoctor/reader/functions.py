@@ -60,7 +60,8 @@ def run_body(
     body = function.node
     visits, active = walk.visits.get(body, 0), walk.active.get(body, 0)
     few, most = (FEW_ROOT_VISITS, MAX_ROOT_SPENT) if walk.no_entry else (FEW_VISITS, MAX_SPENT)
-    costly = on_yield is None and walk.spent.get(body, 0) > most  # a generator's steps are those of its loops too
+    counted = on_yield is None or walk.no_entry  # a generator's steps are those of its loops too
+    costly = counted and walk.spent.get(body, 0) > most
     tired = visits >= (few if costly else MAX_VISITS)
     if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or tired:
         walk.unfollowed(function.name, call.given(), call.node)
