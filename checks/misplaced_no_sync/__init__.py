@@ -18,7 +18,7 @@ from ddpdoctor.events import (
     OptimizerStep,
     SyncSwitched,
 )
-from ddpdoctor.facts.rounds import Round, constants_in, counts, holds_in, names_in, numbers_of, rounds_in
+from ddpdoctor.facts.rounds import MANY, Round, constants_in, counts, holds_in, names_in, numbers_of, rounds_in
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
@@ -84,7 +84,7 @@ def _wrong_step(trace: Predicted, wrap: ModelWrapped, forwards: list[Forward], l
     free = _free(formulas, loop)
     if not steps or free is None or _averaged_by_hand(trace, events):
         return None
-    size = max((number for formula in formulas for number in constants_in(formula)), default=0)
+    size = max((one for formula in formulas for one in constants_in(formula) if one <= MANY), default=0)
     even = ((size, size), (size, 2 * size), (size, 3 * size)) if size > 1 else ((2, 2), (3, 3), (2, 4), (3, 6))
     uneven = ((size, 2 * size + 1), (size, 4 * size - 1)) if size > 1 else ((2, 5), (3, 7))
     ways = range(numbers_of(loop))

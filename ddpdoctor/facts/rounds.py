@@ -91,7 +91,7 @@ def rounds_in(loop: Loop, size: int, length: int, way: int | None = None) -> int
     if count is not None and count.operator == "either" and way is not None:
         count = count.operands[way]
     if count is None:
-        return length
+        return min(length, MANY)
     number = evaluate_with(count, lambda leaf: _of_leaf(leaf, Round(loop.place, 0, size, length)))
     return min(number, MANY) if isinstance(number, int) else None
 
