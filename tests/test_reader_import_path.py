@@ -65,3 +65,17 @@ def test_what_is_not_on_the_path_is_not_found(tmp_path):
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "setup_ranks.py").write_text(MODULE)
     assert not read(tmp_path, "import sys\nfrom setup_ranks import start\nstart()\n").of(GroupInit)
+
+
+def test_installed_packages_are_found_by_themselves_alone(tmp_path):
+    installed = tmp_path / "site-packages"
+    for name in ("ours", "other"):
+        (installed / name).mkdir(parents=True)
+        (installed / name / "__init__.py").write_text(MODULE if name == "other" else "")
+    (installed / "ours" / "ranks.py").write_text(MODULE)
+    script = installed / "ours" / "train.py"
+    script.write_text("from .ranks import start\nstart()\n")
+    programs = reader.read(str(script), str(installed))
+    assert only(list(only(list(programs)).of(GroupInit))).place.file.endswith("ranks.py")
+    script.write_text("from other import start\nimport torch.distributed\nstart()\n")
+    assert not only(list(reader.read(str(script), str(installed)))).of(GroupInit)

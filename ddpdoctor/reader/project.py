@@ -54,7 +54,8 @@ def import_roots(script: str, directory: str) -> tuple[str, ...]:
     """Return the folders that the project's modules are looked for in, nearest first.
 
     These are the script's folder and its parents up to the working directory (a script is often run as a module from
-    there), the working directory, and the nearest pyproject.toml's folder with its ``src``.
+    there), the working directory, and the nearest pyproject.toml's folder with its ``src``; never where packages are
+    installed, each of which is a project of its own.
     """
     roots: list[str] = []
     folder = os.path.dirname(script)
@@ -71,7 +72,11 @@ def import_roots(script: str, directory: str) -> tuple[str, ...]:
             roots += [folder, os.path.join(folder, "src")]
             break
         folder = os.path.dirname(folder)
-    return tuple(dict.fromkeys(root for root in roots if os.path.isdir(root)))
+    return tuple(dict.fromkeys(root for root in roots if os.path.isdir(root) and not _holds_installed(root)))
+
+
+def _holds_installed(folder: str) -> bool:
+    return os.path.basename(folder) in ("site-packages", "dist-packages")
 
 
 @lru_cache(maxsize=2_000)
@@ -94,6 +99,7 @@ class Project:
         self.modules: dict[str, Module | None] = {}
         self._by_file: dict[str, Module] = {}
         self._members: tuple[str, ...] | None = None  # the folders of the workspace's packages, once asked for
+        self._installed: dict[str, str] = {}  # the folder in which the package is installed that the script is in
         self._listings: dict[str, frozenset[str]] = {}
         self.main = Module("__main__", script)
         self.modules["__main__"] = self.main
@@ -134,7 +140,11 @@ class Project:
             module = self._in_folder(root, last, name)
             if module is not None:
                 return module
-        return None if name in NEVER_OURS else self._renamed_package(name) or self._beside(name)
+        if name in NEVER_OURS:
+            return None
+        if name in self._installed:
+            return self._in_folder(self._installed[name], last, name)
+        return self._renamed_package(name) or self._beside(name)
 
     def _beside(self, name: str) -> Module | None:
         """Return a package of another project of the same workspace."""
@@ -253,6 +263,10 @@ class Project:
         while "__init__.py" in self._entries(folder) and os.path.dirname(folder) != folder:
             package.insert(0, os.path.basename(folder))
             folder = os.path.dirname(folder)
-        if package and folder not in self.roots:
+        if package and _holds_installed(folder):
+            if not self._installed:
+                self._installed = {package[0]: folder}
+                self.modules.pop(package[0], None)
+        elif package and folder not in self.roots:
             self.roots = (*self.roots, folder)
         return package
