@@ -35,19 +35,17 @@ def started_here(trace: Predicted, process: str) -> int | None:
 
 
 def numbers_of_ranks(trace: Predicted, process: str) -> tuple[int, ...]:
-    """Return with how many ranks a process of a program's runs; none where nothing tells.
+    """Return with how many ranks a process of a program's runs.
 
-    Where the program does not say so itself, and starts no processes as many as there are GPUs, whoever launches it has
-    some of :data:`USUAL` mostly.
+    Where the program does not say so itself it is some of :data:`USUAL` mostly, whether whoever launches it chooses or
+    one process is started for each GPU.
     """
     sizes = [init.world_size for init in trace.of(GroupInit) if init.process == process]
     said = [size.value for size in sizes if isinstance(size, Constant) and str(size.value).isdigit()]
     if said and len(said) == len(sizes):
         return tuple(int(str(size)) for size in said)
     started = started_here(trace, process) if not said else None
-    if started is None:
-        return () if any(event.child == process for event in trace.of(ProcessStarted)) else USUAL
-    return (started,)
+    return USUAL if started is None else (started,)
 
 
 USUAL = (2, 4, 8)

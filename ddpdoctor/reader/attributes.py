@@ -179,6 +179,8 @@ def _of_choice(walk: Walk, value: Choice, name: str, node: ast.AST) -> Abstract:
 def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstract:
     if name == "__name__":
         return Known(value.path.rpartition(".")[2])
+    if name == "__getattribute__":
+        return Attribute(value, name)
     path = canonical(f"{value.path}.{name}")
     patched = walk.patched.get(path)
     if patched is not None:

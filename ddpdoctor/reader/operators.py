@@ -11,6 +11,7 @@ from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.constants import NO_RESULT, computed, is_small
 from ddpdoctor.reader.formulas import named, number
 from ddpdoctor.reader.given import added
+from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.tags import Tags, measures
 from ddpdoctor.reader.texts import text
 from ddpdoctor.world import RANK_LEAVES, Expression, is_counted
@@ -48,10 +49,9 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         computed = _compute(left.value, op, right.value)
         if computed is not None:
             return computed
-    if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add):
-        return Items([*left.items, *right.items], left.kind, more=left.open or right.open)
-    if isinstance(left, Table) and isinstance(right, Table) and isinstance(op, ast.BitOr):
-        return Table({**left.cells, **right.cells}, more=left.open or right.open)
+    held = _of_containers(left, op, right)
+    if held is not None:
+        return held
     if isinstance(left, Known) and isinstance(left.value, str) and isinstance(op, ast.Mod):
         return formatted(left.value, right)
     if _is_text(left) or _is_text(right):
@@ -75,6 +75,29 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         origin="configuration" if _is_option(left) or _is_option(right) else "other",
         expression=expression,
     )
+
+
+def _of_containers(left: Abstract, op: ast.operator, right: Abstract) -> Abstract | None:
+    """Return a container that is made of others, ``None`` where what is in it is not known."""
+    if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add):
+        return Items([*left.items, *right.items], left.kind, more=left.open or right.open)
+    if isinstance(left, Items) and isinstance(op, ast.Mult):
+        return _repeated(left, right)
+    if isinstance(right, Items) and isinstance(op, ast.Mult):
+        return _repeated(right, left)
+    if isinstance(left, Table) and isinstance(right, Table) and isinstance(op, ast.BitOr):
+        return Table({**left.cells, **right.cells}, more=left.open or right.open)
+    return None
+
+
+def _repeated(layers: Items, count: Abstract) -> Items | None:
+    """``n * [Block(64)]``: the list has the same layers several times, each of which is known once."""
+    if not any(is_module(item) for item in layers.items):
+        return None
+    if isinstance(count, Known) and count.value == 0:
+        return Items((), layers.kind)
+    once = isinstance(count, Known) and count.value == 1
+    return Items(layers.items, layers.kind, more=layers.open or not once)
 
 
 def _flowing(left: Abstract, op: ast.operator, right: Abstract) -> Tags:

@@ -1,0 +1,54 @@
+"""A block that is repeated by multiplying a list, and none that is repeated no times."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.norm = nn.GroupNorm(4, width)
+
+    def forward(self, frames):
+        return frames + torch.relu(self.norm(self.conv(frames)))
+
+
+class Flow(nn.Module):
+    def __init__(self, blocks=4):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(2, 16, 3, padding=1), *(blocks * [Block(16)]), *([nn.BatchNorm2d(16)] * 0))
+        self.head = nn.Sequential(nn.Flatten(), nn.Linear(16 * 64, 2))
+
+    def forward(self, frames):
+        return self.head(self.layers(frames))
+
+
+def main():
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    try:
+        frames = torch.rand(96, 2, 8, 8, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(frames, frames.mean(dim=(2, 3)))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=8, sampler=sampler)
+        model = DDP(Flow().to(device), device_ids=[device.index])
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for batch, flow in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(batch.to(device)), flow.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
