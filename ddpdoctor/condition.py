@@ -55,7 +55,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
                 alternatives |= formula.atom.definition
             else:
                 alternatives.add(frozenset({formula}))
-    kept = _weakest(alternatives)
+    kept = _weakest(_resolved(alternatives))
     if not kept:
         return False
     if len(kept) == 1:
@@ -75,6 +75,22 @@ def _weakest(alternatives: set[Condition]) -> set[Condition]:
     if len(shorter) == len(alternatives):
         return alternatives
     return {one for one in alternatives if len(one) == fewest or not any(other < one for other in alternatives)}
+
+
+def _resolved(alternatives: set[Condition]) -> set[Condition]:
+    """Return the alternatives with two that differ in one answer only as one: ``a and b or a and not b`` is ``a``."""
+    if not 1 < len(alternatives) <= MAX_ALTERNATIVES:
+        return alternatives
+    said = frozenset().union(*alternatives)
+    both = [one for one in said if one[1] and (one[0], False) in said]
+    for one in both:
+        opposite = one.opposite()
+        for alternative in [each for each in alternatives if one in each and len(each) > 1]:
+            rest = alternative - {one}
+            if rest | {opposite} in alternatives:
+                alternatives = alternatives - {alternative, rest | {opposite}} | {rest}
+                return _resolved(alternatives)
+    return alternatives
 
 
 def _exhaustive(alternatives: set[Condition]) -> bool:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
-from ddpdoctor.events import Backward, Collective, Forward, ModelWrapped, OptimizerStep
+from ddpdoctor.events import DATA_PARALLEL, Backward, Collective, Forward, ModelWrapped, OptimizerStep
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.trace import Observed, Predicted
@@ -45,7 +45,7 @@ def _goes_around(trace: Predicted, event: Forward, came_from: list[Forward], bac
     Where the loss came through the wrapper of another model, that one's reducer averages only its own: this one is a
     fault where the optimizer then steps it. A network that is only asked, as a discriminator is, steps another time.
     """
-    if event.via != "module" or not event.grad:
+    if event.via != "module" or not event.grad or _is_of_one_process(trace, event):
         return False
     through = [other for other in came_from if other.via == "wrapper" and compatible(other.when, event.when)]
     if not through:
@@ -58,6 +58,12 @@ def _goes_around(trace: Predicted, event: Forward, came_from: list[Forward], bac
     until = next(following, math.inf)
     steps = (one for one in trace.with_(backward, OptimizerStep) if backward.order < one.order < until)
     return any(own & frozenset(step.models) for step in steps)
+
+
+def _is_of_one_process(trace: Predicted, event: Forward) -> bool:
+    """Whether a forward goes around ``nn.DataParallel``, which averages nothing: a backbone taken out of it, say."""
+    how = {wrap.wrapper: wrap.how for wrap in trace.of(ModelWrapped)}
+    return bool(event.wrappers) and all(how.get(wrapper) == DATA_PARALLEL for wrapper in event.wrappers)
 
 
 def _holding(event: Forward, nets: Nets) -> frozenset[Ref]:

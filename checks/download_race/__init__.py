@@ -21,9 +21,9 @@ from ddpdoctor.events import (
     SampleCached,
 )
 from ddpdoctor.facts import (
-    hands_its_model_over,
     is_cache,
     is_distributed,
+    is_launched_for_accelerate,
     is_rank_process,
     kept_for_the_record,
     may_be_missing,
@@ -52,7 +52,8 @@ BARRIERS = frozenset({"barrier", "monitored_barrier", "multiprocessing barrier"}
 
 def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
     """Find downloads that all ranks reach, and that none has made before the others."""
-    if not _runs_as_ranks(trace):
+    launched = any("launch" in event.duties for event in trace.of(FrameworkOwns))
+    if not (is_launched_for_accelerate(trace) if launched else is_distributed(trace)):
         return
     yield from others_read_meanwhile(trace)
     downloads = [event for event in trace.of(FileUsed) if event.op == "download" or is_cache(trace, event)]
@@ -70,17 +71,6 @@ def every_rank_downloads(trace: Predicted) -> Iterator[Fault]:
             made.add(event.path.text())
             yield _made(event)
     yield from _made_sample_by_sample(trace)
-
-
-def _runs_as_ranks(trace: Predicted) -> bool:
-    """Whether a launcher starts the program once for each rank; Lightning starts the others in its fit()."""
-    launching = [event for event in trace.of(FrameworkOwns) if "launch" in event.duties]
-    if launching:
-        return all(event.name == ACCELERATOR for event in launching) and hands_its_model_over(trace)
-    return is_distributed(trace)
-
-
-ACCELERATOR = "accelerate.Accelerator"
 
 
 def _made_sample_by_sample(trace: Predicted) -> Iterator[Fault]:

@@ -7,7 +7,15 @@ from ddpdoctor.atom import Atom
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula
 from ddpdoctor.events import Collective, FileUsed, GroupInit, LoaderBuilt, ModelWrapped
-from ddpdoctor.facts import finished, in_group, is_cache, is_rank_process, kept_for_the_record, owned
+from ddpdoctor.facts import (
+    finished,
+    in_group,
+    is_cache,
+    is_launched_for_accelerate,
+    is_rank_process,
+    kept_for_the_record,
+    owned,
+)
 from ddpdoctor.facts.evaluation import is_dealt_out_to
 from ddpdoctor.facts.ranks import for_some_ranks_only, guarded_by_rank, runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
@@ -20,7 +28,8 @@ from ddpdoctor.value import Value
 
 def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
     """Find files that all ranks write under one name."""
-    if owned(trace, "save") or not trace.of(GroupInit):
+    accelerated = is_launched_for_accelerate(trace)
+    if owned(trace, "save") or not (accelerated or trace.of(GroupInit)):
         return
     written = [event for event in trace.of(FileUsed) if event.op in WRITING and _is_a_result(trace, event)]
     told: set[str] = set()
@@ -31,7 +40,7 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
         if is_cache(trace, event) or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
         log = event.by in LOGS  # opened before there is a group, often
-        if not any(init.order < event.order or log for init in in_group(trace, event)):
+        if not accelerated and not any(init.order < event.order or log for init in in_group(trace, event)):
             continue
         if event.op == "save":
             yield _saved(event)

@@ -51,6 +51,13 @@ def hands_its_model_over(trace: Predicted) -> bool:
     return bool(trace.of(ModelHandedOver))
 
 
+def is_launched_for_accelerate(trace: Predicted) -> bool:
+    """Whether Accelerate's launcher starts the program once for each rank; Lightning starts the others in its fit()."""
+    launching = [event for event in trace.of(FrameworkOwns) if "launch" in event.duties]
+    accelerated = bool(launching) and all(event.name == "accelerate.Accelerator" for event in launching)
+    return accelerated and hands_its_model_over(trace)
+
+
 def one_device_each(trace: Predicted, process: str) -> bool:
     """Whether each rank sees one device only, so that the current one is right, and every file's ``cuda:0`` its own."""
     return any(

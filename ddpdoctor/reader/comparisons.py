@@ -91,6 +91,8 @@ def _identity(left: Abstract, right: Abstract) -> bool | None:
             return None if isinstance(other, Made) and other.path in MAY_BE_NONE else False
         if is_none(one) and isinstance(other, External) and other.path.startswith(ALWAYS_THERE):
             return False
+        if is_none(one) and isinstance(other, Opaque) and other.parts:
+            return False  # a text that was put together
     return True if left is right and isinstance(left, (Made, Object, Class)) else None
 
 

@@ -90,7 +90,8 @@ def run_class_definition(walk: Walk, node: ast.ClassDef, frame: Frame) -> None:
         for _, value in cell:
             if isinstance(value, Function) and value.owner is None:
                 value.owner = cls
-    if any(isinstance(base, External) and base.path.endswith(("NamedTuple", "BaseModel")) for base in bases):
+    named = any(isinstance(base, External) and base.path.endswith("NamedTuple") for base in bases)
+    if named or any(path.endswith(("BaseModel", "BaseSettings")) for path in cls.external_bases()):
         cls.fields = _fields(node)
     value = cls
     for decorator in reversed(node.decorator_list):

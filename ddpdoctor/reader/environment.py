@@ -39,10 +39,11 @@ SAME_AS = {
     "ROLE_RANK": "rank",
     "OMPI_COMM_WORLD_LOCAL_RANK": "local_rank",
     "MV2_COMM_WORLD_LOCAL_RANK": "local_rank",
+    "NODE_RANK": "node",
     "OMPI_COMM_WORLD_SIZE": "world_size",
     "OMPI_COMM_WORLD_LOCAL_SIZE": "local_world_size",
 }
-"""What the variables of launchers mean that are no launch world of their own."""
+"""What the variables of launchers mean that are no launch world of their own, and what people name the node by."""
 
 
 def read_variable(walk: Walk, key: Abstract, default: Abstract | None, node: ast.AST) -> Abstract:

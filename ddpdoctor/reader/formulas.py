@@ -67,7 +67,21 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
             value.name, kind_of(value.tags, value.origin, expression), expression, node, usual, value.tags
         )
     kind = kind_of(value.tags, getattr(value, "origin", "other"))
-    return walk.literal(text(value), kind, None, node, usual, value.tags)
+    name = text(value)
+    settled = _settled(walk, name) if kind == "configuration" else None
+    return walk.literal(name, kind, None, node, usual, value.tags) if settled is None else settled
+
+
+def _settled(walk: Walk, name: str) -> bool | None:
+    """Whether an option is true that was found equal to a constant before: ``args.spawn`` where ``args.spawn == 1``."""
+    start = f"{name} == "
+    for atom, holds in walk.path:
+        if holds and atom.definition is None and atom.text.startswith(start):
+            try:
+                return bool(ast.literal_eval(atom.text[len(start) :]))
+            except (ValueError, SyntaxError):
+                return None
+    return None
 
 
 ALWAYS_TRUE = frozenset(

@@ -206,6 +206,16 @@ def _default(walk: Walk, value: Abstract) -> Abstract:
     return value.kwargs.get("default") or value
 
 
+def _given(name: str, default: Abstract) -> Abstract:
+    """Return a field that a file may give, and the fields of a section, each of which it may give."""
+    if not isinstance(default, Object):
+        return Opaque(name, origin="configuration", default=default)
+    for key, cell in default.attributes.items():
+        if isinstance(key, str) and len(cell) == 1 and not isinstance(cell[0][1], Opaque):
+            default.attributes[key] = [(cell[0][0], _given(f"{name}.{key}", cell[0][1]))]
+    return default
+
+
 def _fill_fields(walk: Walk, made: Object, fields: list[tuple[str, ast.expr | None]], call: Call) -> None:
     """Give a dataclass's fields their values: arguments, else defaults, which are then the user's to configure."""
     for i, (name, default) in enumerate(fields):
@@ -213,5 +223,5 @@ def _fill_fields(walk: Walk, made: Object, fields: list[tuple[str, ast.expr | No
         if value is None and default is not None:
             value = _default(walk, walk.evaluate(default, Frame(made.cls.module, {}, parent=made.cls.frame)))
             if call.open:
-                value = Opaque(name, origin="configuration", default=value)
+                value = _given(name, value)
         write(made.attributes, name, walk.path, value or hinted(name, NO_TAGS, origin="configuration"))

@@ -67,6 +67,10 @@ def _load(walk: Walk, call: Call) -> Abstract:
     source = call.argument("f", 0)
     location = call.argument("map_location", 1)
     loads: list[Event] = []
+    if source is not None and all(
+        isinstance(one, Content) for _, one in options(source)
+    ):  # ``isinstance(given, str)`` before it: an item of a checkpoint is hardly a path
+        return Content("checkpoint", frozenset({"checkpoint"}), loads=())
     if source is not None:
         where = UNKNOWN_VALUE if location is None and call.open else lower(location or NONE)
         loads = use_file(walk, "load", source, call, map_location=where)

@@ -89,6 +89,18 @@ def _vectors(walk: Walk, call: Call) -> Abstract | None:
     return None
 
 
+def _corpus(walk: Walk, call: Call) -> Abstract | None:
+    """``Multi30k(split="train")``: torchtext's are fetched and unpacked in place (torchtext/datasets, ``_cache``)."""
+    last = call.path.rpartition(".")[2]
+    if not last[:1].isupper():
+        return None
+    root = call.kwargs.get("root")
+    made = walk.make(call)
+    walk.emit(DatasetBuilt, call.node, dataset=made.ref)
+    walk.emit(FileUsed, call.node, op="download", path=lower(root or Known("~/.torchtext/cache")), by=call.path)
+    return made
+
+
 def _own_graph_dataset(walk: Walk, call: Call) -> Abstract | None:
     """``super().__init__(root)`` in a data set of the program's own: it calls the class's ``download`` and ``process``.
 
@@ -208,6 +220,7 @@ FUNCTIONS = {
 }
 PREFIXES = {
     "torch_geometric.datasets.": _graph_dataset,
+    "torchtext.datasets.": _corpus,
     **dict.fromkeys(("ogb.nodeproppred.", "ogb.linkproppred.", "ogb.graphproppred."), _benchmark),
     **dict.fromkeys(("dgl.data.", "sklearn.datasets.fetch_"), _benchmark),
 }
