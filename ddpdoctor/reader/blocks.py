@@ -14,6 +14,7 @@ from ddpdoctor.reader.library import context_model
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object
 from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.truth import one_rank_meets
 
@@ -152,7 +153,36 @@ def _enter_object(walk: Walk, manager: Object, node: ast.expr, body: Callable[[A
     if isinstance(leave, Function):
         walk.dead, path = False, walk.path
         walk.path = before
+        begun = len(walk.events)
         with walk.inside(Within("finally", place)):
             walk.call_with(Bound(leave, manager), NONE, NONE, NONE, node=node)
+            if len(walk.events) > begun and _asks_what_went_wrong(leave):
+                _leave_out_what_an_exception_skips(walk, leave, manager, node, begun)
         walk.path = path
     walk.dead = dead
+
+
+def _asks_what_went_wrong(leave: Function) -> bool:
+    """Whether an ``__exit__`` looks at the exception that it is given."""
+    taken = leave.node.args
+    given = {arg.arg for arg in [*taken.args[1:], *([taken.vararg] if taken.vararg else [])]}
+    return any(isinstance(part, ast.Name) and part.id in given for part in nodes_of(leave.node))
+
+
+def _leave_out_what_an_exception_skips(
+    walk: Walk, leave: Function, manager: Object, node: ast.expr, begun: int
+) -> None:
+    """Find what an ``__exit__`` does after a normal end only: no ``finally`` would stand around that."""
+    normal, around = walk.events[begun:], walk.within[-1]
+    failed = Known("an exception")
+    with walk.aside(MAX_STEPS):
+        walk.call_with(Bound(leave, manager), failed, failed, failed, node=node)
+        reached = {type(event) for event in walk.events[begun + len(normal) :]}
+        for position, event in enumerate(normal):
+            if type(event) not in reached:
+                normal[position] = event.with_(within=tuple(block for block in event.within if block != around))
+    walk.events[begun:] = normal
+
+
+MAX_STEPS = 4_000
+"""How much of an ``__exit__`` is read a second time, as after an exception."""
