@@ -13,7 +13,7 @@ from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.tags import NO_TAGS, Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.world import LAUNCH_VARIABLES, Expression
+from ddpdoctor.world import LAUNCH_VARIABLES, Expression, constant
 
 RANK_VARIABLES = frozenset(
     {
@@ -27,7 +27,10 @@ RANK_VARIABLES = frozenset(
         "PMIX_RANK",
         "MV2_COMM_WORLD_RANK",
         "MV2_COMM_WORLD_LOCAL_RANK",
+        "MPI_LOCALRANKID",
+        "PMI_LOCAL_RANK",
         "GROUP_RANK",
+        "NODE_RANK",
         "ROLE_RANK",
     }
 )
@@ -39,7 +42,10 @@ SAME_AS = {
     "ROLE_RANK": "rank",
     "OMPI_COMM_WORLD_LOCAL_RANK": "local_rank",
     "MV2_COMM_WORLD_LOCAL_RANK": "local_rank",
+    "MPI_LOCALRANKID": "local_rank",
+    "PMI_LOCAL_RANK": "local_rank",
     "NODE_RANK": "node",
+    "PMI_SIZE": "world_size",
     "OMPI_COMM_WORLD_SIZE": "world_size",
     "OMPI_COMM_WORLD_LOCAL_SIZE": "local_world_size",
 }
@@ -69,7 +75,8 @@ def is_set_to(walk: Walk, name: str, value: str) -> Formula:
 
 
 def _given(name: str, default: Abstract | None) -> Abstract:
-    fallback = None if default is None else number(default)
+    written = known(default)
+    fallback = constant(written) if isinstance(written, str) else None if default is None else number(default)
     tags: Tags = frozenset({"rank"}) if name in RANK_VARIABLES else NO_TAGS
     origin = "rank" if tags else "environment"
     expression: Expression | None = None

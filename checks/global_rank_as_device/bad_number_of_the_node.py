@@ -1,0 +1,35 @@
+"""NODE_RANK tells a node its number: what is worked out from it counts the processes of all nodes."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    node = int(os.environ["NODE_RANK"])
+    rank = node * torch.cuda.device_count() + int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)  # <- global-rank-as-device
+    dist.init_process_group("nccl")
+    try:
+        x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.cumsum(dim=1))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=8, sampler=sampler)
+        model = DDP(nn.Linear(6, 6).to(rank), device_ids=[rank])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.to(rank)), targets.to(rank)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
