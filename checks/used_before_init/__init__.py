@@ -17,7 +17,7 @@ from ddpdoctor.events import (
     Unfollowed,
 )
 from ddpdoctor.facts import owned
-from ddpdoctor.facts.ranks import can_hold_alone, runs_distributed
+from ddpdoctor.facts.ranks import can_hold_alone, runs_alone, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -27,6 +27,8 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 SAMPLER = "torch.utils.data.DistributedSampler"
 OTHERS = frozenset({"compute", "wait_for_everyone", "gather_for_metrics"})
 """What other libraries call a collective, and do without a group as well."""
+LAUNCHED = frozenset({"rank", "world"})
+"""The kinds of the tests that ask how the processes were started."""
 SAYS = "Default process group has not been initialized"
 """torch/distributed/distributed_c10d.py: ``_get_default_group``."""
 
@@ -38,9 +40,12 @@ def group_comes_too_late(trace: Predicted) -> Iterator[Fault]:
     told = set()
     for event in trace:
         what = _needs_group(event)
-        if what is None or event.process in told or not _comes_first(trace, event):
+        if what is None or event.process in told or _is_provided_for(event):
             continue
-        left_out = _leaves_all_out(trace, event)
+        forgotten = _is_forgotten_alone(trace, event)
+        if not forgotten and not _comes_first(trace, event):
+            continue
+        left_out = forgotten or _leaves_all_out(trace, event)
         if not left_out and not runs_distributed(event):
             continue
         later = next((init for init in trace.of(GroupInit) if _follows(trace, init, event)), None)
@@ -61,10 +66,13 @@ def _needs_group(event: Event) -> str | None:
     return f"{event.by}()" if isinstance(event, GroupAsked) else None
 
 
+def _is_provided_for(event: Event) -> bool:
+    """Whether a test or a handler provides for there being no group."""
+    return event.is_within("try") or any(map(asks_for_group, event.when))
+
+
 def _comes_first(trace: Predicted, event: Event) -> bool:
-    """Whether no group can be there: none was made before, and neither a test nor a handler provides for that."""
-    if event.is_within("try") or any(map(asks_for_group, event.when)):
-        return False
+    """Whether no group can be there, as none was made before."""
     return not any(
         init.order < event.order and init.process in (event.process, MAIN) and compatible(init.when, event.when)
         for init in trace.of(GroupInit)
@@ -77,6 +85,20 @@ def _leaves_all_out(trace: Predicted, event: Event) -> bool:
     if not isinstance(event, (ModelWrapped, SamplerBuilt)) or not trace.complete or _may_be_made_unseen(trace, event):
         return False
     return bool(inits) and can_hold_alone(event.when) and not any(compatible(one.when, event.when) for one in inits)
+
+
+def _is_forgotten_alone(trace: Predicted, event: Event) -> bool:
+    """Whether a run of one process comes here, which the program provides for: it makes no group then, and no replica.
+
+    ``if distributed: model = DDP(model)``, and the sampler is made in any case.
+    """
+    if not isinstance(event, SamplerBuilt) or not trace.complete or runs_alone(event) is False:
+        return False
+    if runs_alone(event.with_(when=frozenset(one for one in event.when if one.atom.kind in LAUNCHED))) is None:
+        return False
+    inits = [init for init in trace.of(GroupInit) if init.process == event.process]
+    wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process and wrap.how == DDP]
+    return bool(inits and wraps) and all(runs_alone(one) is False for one in (*inits, *wraps))
 
 
 def _follows(trace: Predicted, init: GroupInit, event: Event) -> bool:
@@ -126,7 +148,10 @@ def raised_for_want_of_a_group(fault: Fault, run: Observed) -> Verdict:
         ranks = sorted({event.rank for event in raised if event.rank is not None})
         return confirmed(f"{raised[0].type}: {SAYS}", *raised, line=fault.place, ranks=ranks or "none: the parent")
     here = [event for kind in (ModelWrapped, SamplerBuilt, Collective) for event in seen_at(run.of(kind), fault.place)]
-    if any(isinstance(fault.event, Event) and _leaves_all_out(one, fault.event) for one in run.predicted):
+    left_out = (_leaves_all_out, _is_forgotten_alone)
+    if any(
+        isinstance(fault.event, Event) and any(rule(one, fault.event) for rule in left_out) for one in run.predicted
+    ):
         return not_reached("the run made a group: it was not one that leaves it out")
     for event in here:
         if any(init.rank == event.rank and init.time < event.time for init in run.of(GroupInit)):

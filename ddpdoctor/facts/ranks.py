@@ -32,6 +32,11 @@ def can_hold_alone(condition: Condition) -> bool:
     return any(holds_for(as_formula(condition), member) is not False for member in ALONE)
 
 
+def runs_alone(event: Event) -> bool | None:
+    """Whether a run of one process, started without a launcher, comes to an event; ``None`` when that is not known."""
+    return holds_for(as_formula(event.when), SINGLE[0])
+
+
 def can_set_up_ranks(condition: Condition) -> bool:
     """Whether a condition can hold in a distributed launch world before there is a group."""
     formula = as_formula(frozenset(one for one in condition if not asks_for_group(one)))
