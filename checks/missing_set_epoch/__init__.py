@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
-from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, LoaderBuilt, Loop, SamplerBuilt
+from ddpdoctor.condition import compatible, together
+from ddpdoctor.events import EpochBegun, EpochEnded, EpochSet, GroupInit, LoaderBuilt, Loop, SamplerBuilt
 from ddpdoctor.facts import default_of, given_to_unknown_code, loaders, owned, samplers, training_backwards
 from ddpdoctor.facts.ranks import leave_ranks_out
 from ddpdoctor.facts.rounds import number_in
@@ -29,7 +29,7 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
             continue
         for ref in loader.distributed_samplers:
             sampler = known.get(ref)
-            if sampler is None or not _shuffles(sampler) or _seeded_anew(sampler, outer):
+            if sampler is None or not _shuffles(trace, sampler, event) or _seeded_anew(sampler, outer):
                 continue
             told = list(_told(trace, event, ref, outer))
             if not told or leave_ranks_out(told, among=event):
@@ -41,15 +41,22 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
 
 
 def _has_several_rounds(loop: Loop) -> bool:
-    if loop.kind == "comprehension":
+    if loop.kind in ("comprehension", "drawing"):
         return False
     return not isinstance(loop.rounds, Constant) or loop.rounds.value != 1
 
 
-def _shuffles(sampler: SamplerBuilt) -> bool:
+def _shuffles(trace: Predicted, sampler: SamplerBuilt, event: EpochBegun) -> bool:
+    """Whether a sampler shuffles in a run that begins this epoch and has the process group that it asks for."""
     if sampler.shuffle is None:
         return True
-    return any(truth(value) is True or default_of(value) is True for _, value in alternatives(sampler.shuffle))
+    groups = [one.when for one in trace.of(GroupInit)] if sampler.replicas is None else []
+    for condition, value in alternatives(sampler.shuffle):
+        if truth(value) is True or default_of(value) is True:
+            here = together(condition, event.when)
+            if here is not None and (not groups or any(compatible(here, group) for group in groups)):
+                return True
+    return False
 
 
 def _seeded_anew(sampler: SamplerBuilt, outer: list[Loop]) -> bool:

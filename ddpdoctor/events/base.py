@@ -18,7 +18,7 @@ class Loop(Record):
     """
 
     place: Place
-    kind: str  # for, while, comprehension
+    kind: str  # for, while, comprehension, drawing (the loop draws from the generator that the event is in)
     loaders: tuple[Ref, ...] = ()
     rounds: Value | None = None
     count: Expression | None = None

@@ -13,7 +13,7 @@ from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.tags import Tags
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.value import Ref, Value
+from ddpdoctor.value import Constant, Ref, Value
 from ddpdoctor.world import Expression
 
 
@@ -28,15 +28,20 @@ def _pairs(tags: Tags, name: str) -> list[tuple[str, Ref]]:
 
 def rounds_of(value: Abstract, depth: int = 5) -> Value | None:
     """Return how many rounds a loop over a value has, where it says so; ``zip`` in ``zip`` so deep and no deeper."""
+    if isinstance(value, Items) and not value.open:
+        return Constant(value=len(value.items))
     if isinstance(value, Made) and depth:
         if value.path == "builtins.range" and value.args:
+            written = [arg.value for arg in value.args if isinstance(arg, Known) and isinstance(arg.value, int)]
+            if len(written) == len(value.args) < 4 and 0 not in written[2:]:
+                return Constant(value=len(range(*written)))
             return lower(value.args[0] if len(value.args) == 1 else value.args[1])
         if value.path == "itertools.islice" and len(value.args) > 1:
             return lower(value.args[1] if len(value.args) == 2 else value.args[2])
         if value.path == "builtins.zip":
             counts = (rounds_of(arg, depth - 1) for arg in value.args)
             return next((rounds for rounds in counts if rounds is not None), None)
-        if value.args and value.path in PASSING:
+        if value.args and passes(value):
             return rounds_of(value.args[0], depth - 1)
     return None
 
@@ -45,7 +50,7 @@ def count_of(value: Abstract) -> Expression | None:
     """Return how many rounds a loop over a value has, worked out from the numbers that a range is made of."""
     if not isinstance(value, Made) or not value.args:
         return None
-    if value.path in PASSING:
+    if passes(value):
         return count_of(value.args[0])
     if value.path != "builtins.range":
         return None

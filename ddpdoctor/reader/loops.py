@@ -181,7 +181,8 @@ def _rounds_of_generator(
 ) -> None:
     """Run a generator of the project with the loop's body at its yields: order and contexts are then right.
 
-    It may be iterated through ``enumerate`` or a progress bar.
+    It may be iterated through ``enumerate`` or a progress bar. The loop is around the body once a round, but around
+    what the generator does only as the one that draws from it: that is begun once, not once a round.
     """
     outer, file, stack, frames = walk.loops, walk.file, walk.stack, walk.frames
     loop = Loop(place=walk.place(node), kind=kind, loaders=loaders_in(generator), rounds=rounds_of(iterated))
@@ -192,7 +193,7 @@ def _rounds_of_generator(
         if len(seen) <= MAX_YIELDS:
             saved = walk.file, walk.stack, walk.path, walk.frames, walk.within, walk.loops
             value = of_the_round_before(value, walk.loops[len(outer) :])
-            walk.loops = drawing(walk.loops, len(outer), value)
+            walk.loops = drawing((*outer, loop, *walk.loops[len(outer) + 1 :]), len(outer), value)
             walk.file, walk.stack, walk.frames = file, stack, [*frames]
             frame.loops.append((loop, walk.path))
             body(yielded_through(walk, iterated, value, node, loop))
@@ -201,7 +202,7 @@ def _rounds_of_generator(
             walk.dead = False
         return Opaque("sent value")
 
-    walk.loops = (*outer, loop)
+    walk.loops = (*outer, loop.with_(kind="drawing"))
     widen(walk, node, frame)
     run_body(walk, generator.function, generator.call, deliver)
     if not seen:
