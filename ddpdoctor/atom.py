@@ -16,10 +16,11 @@ class Atom:
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
     alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, ``kinds``
     those of the tests that it is made of, down to the last, and ``refusals`` has for each alternative the literals any
-    of which refuses it.
+    of which refuses it, ``refusing`` those of all alternatives.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
     ``local`` is what else decides it that comes to each rank in its own time: ``clock``, ``file`` or ``signal``.
     ``line`` and ``place`` are where the test is made first.
+    ``positive`` and ``negative`` are its two literals.
     ``by_default`` is whether it holds when the user gives no options, where that can be told.
     """
 
@@ -34,8 +35,11 @@ class Atom:
         "line",
         "local",
         "measured",
+        "negative",
         "place",
+        "positive",
         "refusals",
+        "refusing",
         "text",
     )
 
@@ -62,11 +66,15 @@ class Atom:
         self.inside: frozenset[Atom] = NO_ATOMS
         self.kinds: frozenset[str] = frozenset((kind,))
         self.depth = 0
+        positive, negative = _literal(Literal), _literal(Literal)
+        self.positive = positive._of(self, True, negative)
+        self.negative = negative._of(self, False, positive)
         if definition is None:
             self.text = text
             self.refusals: tuple[tuple[Condition, Condition], ...] = ()
+            self.refusing: Condition = frozenset()
         else:
-            inside = {literal[0] for alternative in definition for literal in alternative}
+            inside = {literal.atom for alternative in definition for literal in alternative}
             self.inside = frozenset(inside)
             self.kinds = NO_KINDS.union(*[atom.kinds for atom in inside])
             self.depth = 1 + max([atom.depth for atom in inside], default=-1)
@@ -80,28 +88,60 @@ class Atom:
                 self.text = either(definition)
             elif name == "refusals":
                 self.refusals = tuple((one, frozenset([literal.opposite() for literal in one])) for one in definition)
+            elif name == "refusing":
+                self.refusing = frozenset().union(*[refusals for _, refusals in self.refusals])
             return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
         return self.text
 
 
-class Literal(NamedTuple):
-    """An atom that holds, or one that does not."""
+class Literal:
+    """An atom that holds, or one that does not: of an atom there are these two, compared by identity as it is.
 
-    atom: Atom
-    holds: bool
+    ``alone`` is the condition that says no more than this one.
+    """
+
+    __slots__ = ("_opposite", "alone", "atom", "holds")
+
+    if TYPE_CHECKING:
+        alone: "Condition"
+
+    def __new__(cls, atom: Atom, holds: bool) -> "Literal":
+        """Return the atom's literal."""
+        return atom.positive if holds else atom.negative
+
+    def _of(self, atom: Atom, holds: bool, opposite: "Literal") -> "Literal":
+        self.atom = atom
+        self.holds = holds
+        self._opposite = opposite
+        return self
 
     def opposite(self) -> "Literal":
         """Return the literal that holds exactly when this one does not."""
-        atom, holds = self
-        return _literal(Literal, (atom, not holds))
+        return self._opposite
 
     def __str__(self) -> str:
         return self.atom.text if self.holds else f"not ({self.atom.text})"
 
+    def __repr__(self) -> str:
+        return f"Literal({self})"
 
-_literal = tuple.__new__  # of all named tuples these are made the oftenest
+    def __reduce__(self) -> "tuple[type[Literal], tuple[Atom, bool]]":
+        """Be pickled as one of the atom's two."""
+        return Literal, (self.atom, self.holds)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Make the condition of the few that are asked for it."""
+            if name != "alone":
+                raise AttributeError(name)
+            self.alone = frozenset((self,))
+            return self.alone
+
+
+_literal = object.__new__  # without asking for the atom's
 
 
 class AllOf(NamedTuple):

@@ -20,9 +20,7 @@ RECORDS: dict[str, type[Record]] = {
     **KINDS,
     **{kind.__name__: kind for kind in (Loop, Constant, Symbol, Ref, Group, Either, Unknown)},
 }
-TUPLES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Place, Within, Norm, Part, ParameterSeen, Literal, Expression)
-}
+TUPLES: dict[str, Any] = {kind.__name__: kind for kind in (Place, Within, Norm, Part, ParameterSeen, Expression)}
 
 
 def dumps(event: Event) -> str:
@@ -77,6 +75,8 @@ def encode(value: object) -> Any:
         defaults = value._field_defaults  # type: ignore[attr-defined]
         pairs = zip(value._fields, value, strict=True)  # type: ignore[attr-defined, call-overload]
         return {"is": name, **{field: encode(item) for field, item in pairs if item != defaults.get(field, _ABSENT)}}
+    if isinstance(value, Literal):
+        return {"is": name, "atom": encode(value.atom), "holds": value.holds}
     if isinstance(value, Atom):
         return {"is": "Atom", "text": value.text, "kind": value.kind}
     if isinstance(value, frozenset):
@@ -102,6 +102,8 @@ def decode(data: Any, atoms: dict[str, Atom]) -> Any:
     if name == "Atom":
         return atoms.setdefault(data["text"], Atom(data["text"], data["kind"]))
     fields = {field: decode(item, atoms) for field, item in data.items() if field != "is"}
+    if name == "Literal":
+        return Literal(**fields)
     return (RECORDS.get(name) or TUPLES[name])(**fields)
 
 

@@ -54,7 +54,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
             if formula.holds and formula.atom.definition is not None:
                 alternatives |= formula.atom.definition
             else:
-                alternatives.add(frozenset({formula}))
+                alternatives.add(formula.alone)
     kept = _weakest(_resolved(alternatives))
     if not kept:
         return False
@@ -109,8 +109,8 @@ def compact(condition: Condition) -> Condition:
     """Return a long condition as one literal that means the same: what is built over it then stays small."""
     if len(condition) <= MAX_PLAIN:
         return condition
-    refused = frozenset(frozenset({part.opposite()}) for part in condition)
-    return frozenset({Literal(_named(refused), False)})
+    refused = frozenset([part.opposite().alone for part in condition])
+    return Literal(_named(refused), False).alone
 
 
 MAX_PLAIN = 3
@@ -145,8 +145,8 @@ def together(first: Condition, second: Condition) -> Condition | None:
 
 
 def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
-    for atom, holds in added:
-        if (atom, not holds) in condition:
+    for literal in added:
+        if literal.opposite() in condition:
             return None
     parts = set(condition)
     disjunctions = list(_disjunctions(condition))
@@ -155,13 +155,13 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
         literal = queue.pop()
         if literal in parts:
             continue
-        atom, holds = literal
-        if (atom, not holds) in parts:
+        if literal.opposite() in parts:
             return None
         parts.add(literal)
-        concerned = [one for one in disjunctions if atom in one.inside]
+        concerned = [one for one in disjunctions if literal in one.refusing]
+        atom = literal.atom
         if atom.definition is not None:
-            if holds:
+            if literal.holds:
                 disjunctions.append(atom)
                 concerned.append(atom)
             else:
@@ -177,7 +177,7 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
 @remembered(20_000)
 def _disjunctions(condition: Condition) -> tuple[Atom, ...]:
     """Return the disjunctions that a condition says hold."""
-    return tuple(atom for atom, holds in condition if holds and atom.definition is not None)
+    return tuple([one.atom for one in condition if one.holds and one.atom.definition is not None])
 
 
 @remembered(20_000)
