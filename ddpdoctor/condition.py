@@ -82,7 +82,7 @@ def _resolved(alternatives: set[Condition]) -> set[Condition]:
     if not 1 < len(alternatives) <= MAX_ALTERNATIVES:
         return alternatives
     said = frozenset().union(*alternatives)
-    both = [one for one in said if one[1] and (one[0], False) in said]
+    both = [one for one in said if one.holds and one.opposite() in said]
     for one in both:
         opposite = one.opposite()
         for alternative in [each for each in alternatives if one in each and len(each) > 1]:

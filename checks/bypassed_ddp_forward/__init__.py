@@ -28,7 +28,7 @@ def loss_goes_around_ddp(trace: Predicted) -> Iterator[Fault]:
         around = [event for event in came_from if _goes_around(trace, event, came_from, backward, nets)]
         if not around:
             continue
-        if _averaged_by_hand(trace, backward):
+        if _averaged_by_hand(trace, backward) or _is_only_asked(trace, backward):
             continue
         yield Fault(
             place=around[0].place,
@@ -85,6 +85,19 @@ def _averaged_by_hand(trace: Predicted, backward: Backward) -> bool:
         if backward.order < event.order < step and own_loop and event.op.startswith(REDUCTIONS):
             return True
     return False
+
+
+def _is_only_asked(trace: Predicted, backward: Backward) -> bool:
+    """Whether no optimizer takes a step in the loop of a backward, nor around it: what it asks for is thrown away.
+
+    Where no loop is around either of them nothing tells.
+    """
+    steps = trace.with_(backward, OptimizerStep)
+    loops = tuple(loop.place for loop in backward.loops)
+    others = [tuple(loop.place for loop in step.loops) for step in steps]
+    if not loops or not all(others):
+        return False
+    return bool(others) and not any(one[: len(loops)] == loops or loops[: len(one)] == one for one in others)
 
 
 def _wraps(trace: Predicted, event: Forward) -> tuple[Label, ...]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import DeviceSelected, DeviceUsed
+from ddpdoctor.events import MAIN, DeviceSelected, DeviceUsed
 from ddpdoctor.facts import in_group, is_distributed, owned, starts_its_ranks
 from ddpdoctor.facts.gpus import index_on, indices, named, sees_its_own_gpus
+from ddpdoctor.facts.launch import meets_on_one_node
 from ddpdoctor.finding import Fault, Fix, Label, Severity
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Constant, Value, alternatives
@@ -60,9 +61,15 @@ def _beyond(event: DeviceSelected | DeviceUsed) -> Member | None:
 
 
 def _one_node(trace: Predicted, event: DeviceSelected | DeviceUsed) -> bool:
-    """Whether the ranks are numbered by their index on the node: then there is one node only."""
+    """Whether there is one node only: the ranks are numbered by their index on it, or meet where no other finds them.
+
+    Nor is who starts the ranks one of them.
+    """
     own = starts_its_ranks(trace)
-    return any(_is_local(init.group_rank, otherwise=own) for init in in_group(trace, event))
+    inits = list(in_group(trace, event))
+    if own and event.process == MAIN and not inits:
+        return True
+    return any(_is_local(init.group_rank, otherwise=own) or meets_on_one_node(trace, init) for init in inits)
 
 
 def _is_local(rank: Value | None, *, otherwise: bool) -> bool:

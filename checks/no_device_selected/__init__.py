@@ -1,5 +1,6 @@
 """NCCL is initialised and nothing says which GPU is this rank's before the first use of one."""
 
+import math
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
@@ -10,6 +11,7 @@ from ddpdoctor.events import (
     DeviceUsed,
     Event,
     GroupInit,
+    ModelMoved,
     ModelWrapped,
 )
 from ddpdoctor.facts import one_device_each, owned, uses_nccl, uses_nccl_alone
@@ -53,7 +55,7 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     init = inits[0]
     uses = [event for event in trace if event.process == init.process and _is_use(event)]
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
-    unselected = [event for event in uses if not _selects(trace, event)]
+    unselected = [event for event in uses if not (_selects(trace, event) or _is_moved_in_time(trace, event))]
     for event in unselected:
         if isinstance(event, DeviceUsed) and event.index is None and _counts(event, init):
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
@@ -87,6 +89,19 @@ def _must_guess(uses: list[Event], event: Collective) -> bool:
 def _selects(trace: Predicted, event: Event) -> bool:
     """Whether the rank selects a device before, be it under an option: then no option's absence is held against it."""
     return any(one.process == event.process and one.order < event.order for one in trace.of(DeviceSelected))
+
+
+def _is_moved_in_time(trace: Predicted, event: Event) -> bool:
+    """Whether a model is moved again once its rank has selected a device, before any rank meets another in NCCL."""
+    if not isinstance(event, DeviceUsed) or not event.by.startswith("module."):
+        return False
+    moves = [one for one in trace.of(ModelMoved) if one.process == event.process and compatible(one.when, event.when)]
+    moved = {one.model for one in moves if one.place == event.place}
+    later = [one for one in trace if one.order > event.order and one.process == event.process]
+    met = next((one.order for one in later if isinstance(one, (Collective, ModelWrapped))), math.inf)
+    selected = (one for one in later if isinstance(one, DeviceSelected) and compatible(one.when, event.when))
+    first = next((one.order for one in selected), met)
+    return any(first < one.order < met for one in moves if one.model in moved)
 
 
 def _device_known(uses: list[Event], event: Event) -> bool:

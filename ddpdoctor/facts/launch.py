@@ -1,11 +1,13 @@
 """How a program gets its ranks: how many there are, and what tells those of one node apart."""
 
+import re
+
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import compatible, together
 from ddpdoctor.events import EnvRead, EnvSet, GroupInit, ProcessStarted
 from ddpdoctor.facts import starts_its_ranks
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Constant, Value, alternatives
+from ddpdoctor.value import Constant, Value, alternatives, is_none
 
 
 def is_alone(trace: Predicted, init: GroupInit, when: Condition) -> bool:
@@ -24,6 +26,20 @@ def _sizes_set(trace: Predicted, init: GroupInit, when: Condition) -> list[Value
 def tells_ranks_of_a_node_apart(trace: Predicted) -> bool:
     """Whether a program is written for several ranks on a node: it starts them, or asks which of them it is."""
     return starts_its_ranks(trace) or any(event.name == "LOCAL_RANK" for event in trace.of(EnvRead))
+
+
+def meets_on_one_node(trace: Predicted, init: GroupInit) -> bool:
+    """Whether a group meets at an address of the own machine that the program gives it whatever it is started with."""
+    method = init.init_method
+    if method is not None and not is_none(method):
+        return all(_is_own_address(str(getattr(one, "value", ""))) for _, one in alternatives(method, init.when))
+    earlier = (event for event in trace.of(EnvSet) if event.order < init.order and not event.fallback)
+    written = [event for event in earlier if event.name == "MASTER_ADDR" and event.when <= init.when]
+    return bool(written) and _is_own_address(str(getattr(written[-1].value, "value", "")))
+
+
+def _is_own_address(address: str) -> bool:
+    return bool(re.match(r"(?:tcp://)?(?:localhost|127\.0\.0\.1|\[?::1\]?)(?::|$)", address))
 
 
 def started_here(trace: Predicted, process: str) -> int | None:

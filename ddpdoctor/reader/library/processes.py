@@ -48,7 +48,7 @@ def _spawn(walk: Walk, call: Call) -> Abstract:
     )
     if function is not None:
         args = tuple(given.items) if isinstance(given, Items) else ()
-        _run_child(walk, child, function, Call((_index(), *args), {}, call.node, call.frame))
+        run_child(walk, child, function, Call((_index(), *args), {}, call.node, call.frame))
     return context
 
 
@@ -63,12 +63,22 @@ def _launched(walk: Walk, call: Call) -> Abstract:
     inner = Call(tuple(given.items) if isinstance(given, Items) else (), {}, call.node, call.frame)
     if function is None or known(count) in (0, 1):
         return NONE
-    started = _marked(walk.make(call, NO_TAGS, call.path))
-    child = _start(
-        walk, call, started, function, given, method="fork", count=count, join=Known(True), daemon=Known(False)
-    )
-    _run_child(walk, child, function, inner)
+    _start_as_launcher(walk, inner, call, function, count, "fork")
     return NONE
+
+
+def launched(walk: Walk, call: Call, function: Abstract, count: Abstract) -> None:
+    """Interpret what a launcher runs as the ranks, which find their numbers in the environment, and waits for."""
+    _start_as_launcher(walk, call, call, function, count, "spawn")
+
+
+def _start_as_launcher(walk: Walk, inner: Call, call: Call, function: Abstract, count: Abstract, method: str) -> None:
+    started = _marked(walk.make(call, NO_TAGS, call.path))
+    given = Items(inner.args, "tuple")
+    child = _start(
+        walk, call, started, function, given, method=method, count=count, join=Known(True), daemon=Known(False)
+    )
+    run_child(walk, child, function, inner)
 
 
 def _index() -> Abstract:
@@ -103,7 +113,7 @@ def _start(
     return child
 
 
-def _run_child(walk: Walk, child: str, function: Abstract, call: Call) -> None:
+def run_child(walk: Walk, child: str, function: Abstract, call: Call) -> None:
     """Interpret what a process runs: its calls, loops and blocks begin anew; the environment is a copy."""
     if walk.in_child >= MAX_NESTING:
         return
@@ -168,7 +178,7 @@ def _start_process(walk: Walk, call: Call) -> Abstract | None:
         kwargs: dict[str, Abstract] = {}
         if named is not None and hasattr(named, "cells"):
             kwargs = {str(key): _ranked(walk, cell[-1][1]) for key, cell in named.cells.items()}
-        _run_child(walk, child, target, Call(args, kwargs, call.node, call.frame))
+        run_child(walk, child, target, Call(args, kwargs, call.node, call.frame))
     return NONE
 
 
