@@ -75,8 +75,9 @@ def truth_of(walk: Walk, value: Abstract, node: ast.AST | None = None) -> Formul
 def _settled(walk: Walk, name: str) -> bool | None:
     """Whether an option is true that was found equal to a constant before: ``args.spawn`` where ``args.spawn == 1``."""
     start = f"{name} == "
-    for atom, holds in walk.path:
-        if holds and atom.definition is None and atom.text.startswith(start):
+    for literal in walk.path:
+        atom = literal.atom
+        if literal.holds and atom.definition is None and atom.text.startswith(start):
             try:
                 return bool(ast.literal_eval(atom.text[len(start) :]))
             except (ValueError, SyntaxError):
