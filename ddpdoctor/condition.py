@@ -105,6 +105,7 @@ def _named(definition: frozenset[Condition]) -> Atom:
     return Atom(kind="any", definition=definition)
 
 
+@remembered(20_000)
 def compact(condition: Condition) -> Condition:
     """Return a long condition as one literal that means the same: what is built over it then stays small."""
     if len(condition) <= MAX_PLAIN:

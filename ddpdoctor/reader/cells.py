@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable
 
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
+from ddpdoctor.memory import remembered
 from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.tags import NO_TAGS
@@ -30,8 +31,11 @@ def write(cells: Cells, name: Hashable, when: Condition, value: Abstract) -> Non
 
 def read(cell: list[tuple[Condition, Abstract]], when: Condition) -> Abstract:
     """Return the value of a cell under a condition: one value, or a choice."""
-    if len(cell) == 1:
-        return cell[0][1]
+    return cell[0][1] if len(cell) == 1 else _read(tuple(cell), when)
+
+
+@remembered(20_000)
+def _read(cell: tuple[tuple[Condition, Abstract], ...], when: Condition) -> Abstract:
     found: list[tuple[Condition, Abstract]] = []
     rest: Condition | None = when
     for condition, value in reversed(cell):

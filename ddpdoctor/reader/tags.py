@@ -3,6 +3,8 @@
 from collections.abc import Hashable
 from typing import TypeAlias
 
+from ddpdoctor.memory import remembered
+
 Tags: TypeAlias = frozenset[Hashable]
 """What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
 ``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``; ``("measure", Ref)`` for
@@ -13,6 +15,7 @@ what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was
 NO_TAGS: Tags = frozenset()
 
 
+@remembered(20_000)
 def measures(tags: Tags) -> Tags:
     """Return the marks of what a rank has computed from its own batches, and that nothing has put together.
 
@@ -33,6 +36,7 @@ def of_numbers(tags: Tags) -> Tags:
     return frozenset(tag for tag in tags if isinstance(tag, tuple) and tag[0] in ("measure", "pooled"))
 
 
+@remembered(20_000)
 def pooled_in(tags: Tags, how: str | None = None) -> Tags:
     """Return the loaders from whose batches something was computed and then put together from all ranks."""
     marks = [tag for tag in tags if isinstance(tag, tuple) and tag[0] == "pooled"]
