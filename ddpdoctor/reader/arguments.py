@@ -8,6 +8,7 @@ from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Items, Known, Table, known
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.library.kinds import children_of
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.tags import NO_TAGS, Tags
@@ -75,6 +76,7 @@ def arguments(walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame) -> Give
             value = walk.evaluate(arg.value, frame)
             if isinstance(value, Object):
                 value = value.fields_in_order() or value
+            value = children_of(value) or value
             if isinstance(value, Items):
                 args += value.items
                 more = more or value.open

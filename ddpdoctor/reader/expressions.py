@@ -17,6 +17,7 @@ from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.library.builtin import spelt_out
+from ddpdoctor.reader.library.kinds import children_of
 from ddpdoctor.reader.loops import comprehension, rounds
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
@@ -66,6 +67,7 @@ def _display(walk: Walk, node: "ast.List | ast.Tuple | ast.Set", frame: Frame) -
     for element in node.elts:
         if isinstance(element, ast.Starred):
             value = walk.evaluate(element.value, frame)
+            value = children_of(value) or value
             if isinstance(value, Items):
                 items += value.items
                 more = more or value.open

@@ -14,6 +14,7 @@ from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
 from ddpdoctor.reader.imports import run_import, run_import_from
+from ddpdoctor.reader.layer_lists import extend_layers
 from ddpdoctor.reader.leaving import ALL_EXCEPTIONS, leave_loops, raise_past_loops
 from ddpdoctor.reader.loops import run_for, run_while
 from ddpdoctor.reader.names import assign
@@ -44,7 +45,9 @@ def _annotated(walk: Walk, node: ast.AnnAssign, frame: Frame) -> None:
 def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
     """``x += y``: in a loop a number that is counted up has no one value."""
     left = walk.evaluate(_as_loaded(node.target), frame)
-    value = binary(left, node.op, walk.evaluate(node.value, frame))
+    value = binary(left, node.op, right := walk.evaluate(node.value, frame))
+    if isinstance(node.op, ast.Add) and extend_layers(walk, left, right):
+        return
     if is_on_cpu(left) and isinstance(value, Opaque):  # a tensor is changed in place
         on_cpu(value)
     if walk.loops and isinstance(node.target, (ast.Name, ast.Attribute)):
@@ -64,12 +67,8 @@ def _as_loaded(target: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
 
 
-def _delete(walk: Walk, node: ast.Delete, frame: Frame) -> None:
-    return None  # what is deleted is not used again by a program that runs
-
-
 def _pass(walk: Walk, node: ast.stmt, frame: Frame) -> None:
-    return None
+    return None  # of ``del`` too: what is deleted is not used again by a program that runs
 
 
 def _assert(walk: Walk, node: ast.Assert, frame: Frame) -> None:
@@ -269,7 +268,7 @@ STATEMENTS: dict[type[ast.AST], Runner] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,
-    ast.Delete: _delete,
+    ast.Delete: _pass,
     ast.Pass: _pass,
     ast.Assert: _assert,
     ast.Return: _return,

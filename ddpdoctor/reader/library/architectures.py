@@ -14,6 +14,10 @@ BY_NAME = {
     "geffnet.create_model": ("model_name", 0),
     "pytorchcv.model_provider.get_model": ("name", 0),
     "cnn_finetune.make_model": ("model_name", 0),
+    **{
+        f"transformers.{auto}.from_pretrained": ("pretrained_model_name_or_path", 0)
+        for auto in ("AutoModel", "AutoBackbone", "AutoModelForImageClassification")
+    },
 }
 """Functions that make the architecture whose name they are given, in which argument."""
 NAMED = ("torchvision.models.", "timm.", "pretrainedmodels.", "geffnet.", "pytorchcv.models.", "resnest.torch.")
@@ -74,8 +78,12 @@ def is_normalised(path: str) -> bool:
 
 
 def _named(value: Made) -> bool:
+    """A name may have an owner before it and a tag behind it: ``hf_hub:timm/resnet50.a1_in1k``."""
     place = BY_NAME.get(value.path)
-    return place is not None and has_batch_norm(_name_or_default(value.argument(*place)))
+    if place is None:
+        return False
+    name = _name_or_default(value.argument(*place)).rpartition("/")[2].rpartition(":")[2]
+    return has_batch_norm(name.partition(".")[0])
 
 
 def _encoder_is_normalised(value: Made) -> bool:
@@ -89,6 +97,9 @@ def _segments(value: Made) -> bool:
     if not value.path.startswith(SEGMENTERS):
         return False
     last = value.path.rpartition(".")[2]
+    if last == "create_model":
+        name = _name_or_default(value.argument("arch", 0)).lower()
+        return name in {decoder.lower() for decoder in NORMALISED_DECODERS}
     return last in NORMALISED_DECODERS or (last in ("FPN", "UPerNet") and _encoder_is_normalised(value))
 
 

@@ -7,7 +7,19 @@ from typing import Any
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import all_of, any_of
 from ddpdoctor.events import LeftLoop, Within
-from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, derived, known, options
+from ddpdoctor.reader.abstract import (
+    NONE,
+    Abstract,
+    External,
+    Items,
+    Known,
+    Opaque,
+    Table,
+    derived,
+    is_none,
+    known,
+    options,
+)
 from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.call import Call
@@ -17,6 +29,7 @@ from ddpdoctor.reader.cuts import marks_of_range
 from ddpdoctor.reader.formulas import boolean, number, truth_of
 from ddpdoctor.reader.functions import run_body
 from ddpdoctor.reader.lengths import lengths
+from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.objects import Bound, Function, Generator, Made, Object, Partial
 from ddpdoctor.reader.operators import joined
 from ddpdoctor.reader.texts import text
@@ -143,7 +156,33 @@ def _first_yield(walk: Walk, generator: Generator) -> Abstract:
 
 
 def _sum(walk: Walk, call: Call) -> Abstract:
-    return Opaque("sum", call.flow())
+    return (_joined_lists(call.args[0]) if len(call.args) == 2 else None) or Opaque("sum", call.flow())
+
+
+def _chain(walk: Walk, call: Call) -> Abstract | None:
+    """``chain(conv_layers, norm_layers)``, ``chain.from_iterable(pairs)``: the layers in all of them."""
+    of_one = call.path.endswith("from_iterable")
+    lists = (call.args[0] if call.args else NONE) if of_one else Items(call.args, "tuple", more=call.open)
+    return _joined_lists(lists)
+
+
+def _joined_lists(lists: Abstract) -> Items | None:
+    """Return the items of all of some lists, where these are layers."""
+    if not isinstance(lists, Items):
+        return None
+    held = [one for one in lists.items if isinstance(one, Items)]
+    items = [item for one in held for item in one.items]
+    if len(held) < len(lists.items) or not any(map(is_module, items)):
+        return None
+    return Items(items, more=lists.open or any(one.open for one in held))
+
+
+def _filter(walk: Walk, call: Call) -> Abstract | None:
+    """``filter(None, [conv, norm if normalised else None])``: the layers that there are."""
+    given = call.args[1] if len(call.args) == 2 and is_none(call.args[0]) else None
+    if not isinstance(given, Items) or not any(is_module(one) for item in given.items for _, one in options(item)):
+        return None
+    return Items([item for item in given.items if not is_none(item)], more=given.open)
 
 
 def _map(walk: Walk, call: Call) -> Abstract | None:
@@ -236,6 +275,9 @@ FUNCTIONS = {
     "builtins.reversed": _passed_on,
     "builtins.next": _next,
     "builtins.sum": _sum,
+    "builtins.filter": _filter,
+    "itertools.chain": _chain,
+    "itertools.chain.from_iterable": _chain,
     "builtins.map": _map,
     "builtins.min": _minimum,
     "builtins.max": _minimum,

@@ -2,11 +2,13 @@
 
 import ast
 
+from ddpdoctor.atom import ALWAYS
 from ddpdoctor.events import ModelChanged, ModelMoved
-from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, External, Known, Opaque, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, External, Items, Known, Opaque, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
-from ddpdoctor.reader.library.kinds import WRAPPERS, is_module
+from ddpdoctor.reader.layer_lists import as_put
+from ddpdoctor.reader.library.kinds import APPENDED, WRAPPERS, is_module
 from ddpdoctor.reader.library.layouts import format_named, layout_of
 from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.parts import around, has_parameters, module_of
@@ -99,6 +101,14 @@ def layer_put(walk: Walk, holder: Abstract, new: Abstract, node: ast.AST) -> Non
     fresh = [option for _, option in options(new) if _is_fresh(walk, option)]
     if fresh:
         changed(walk, holder, "layer", node)
+
+
+def put_layer(walk: Walk, holder: Made, layer: Abstract, node: ast.AST) -> None:
+    """Put a layer at the end of a module that is a list of them."""
+    layers = holder.attributes.setdefault(APPENDED, [(ALWAYS, Items([], more=True))])[-1][1]
+    layer_put(walk, holder, layer, node)
+    if isinstance(layers, Items):
+        layers.items.append(as_put(walk, layer))
 
 
 def _is_fresh(walk: Walk, value: Abstract) -> bool:

@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from ddpdoctor.events import OptionDefined
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, Opaque, Table, known
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.formulas import number
@@ -138,7 +138,7 @@ def _vars(walk: Walk, call: Call) -> Abstract | None:
     value = call.args[0] if call.args else None
     if isinstance(value, Made) and value.path == NAMESPACE:
         return Table(value.attributes, more=True)
-    if isinstance(value, Package):
+    if isinstance(value, (Package, External)):
         return walk.get(value, "__dict__", call.node)
     return Table(value.attributes) if value is not None and hasattr(value, "attributes") else None
 

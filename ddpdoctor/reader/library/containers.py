@@ -9,8 +9,9 @@ from ddpdoctor.reader.arguments import update_table
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.formulas import by_default
-from ddpdoctor.reader.library.changes import layer_put
-from ddpdoctor.reader.library.kinds import APPENDED, LAYER_LISTS, NAMESPACE, is_module
+from ddpdoctor.reader.layer_lists import as_put
+from ddpdoctor.reader.library.changes import put_layer
+from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
 from ddpdoctor.reader.registries import fill
@@ -23,22 +24,53 @@ from ddpdoctor.reader.walk import Walk
 
 def _append(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(call.receiver, Items) and call.args:
-        call.receiver.items.append(call.args[0])
+        call.receiver.items.append(as_put(walk, call.args[0]))
         call.receiver.open = call.receiver.open or bool(walk.loops) or bool(walk.path)
         return NONE
     if isinstance(call.receiver, Made) and call.receiver.path in LAYER_LISTS and call.args:
-        layers = call.receiver.attributes.setdefault(APPENDED, [(ALWAYS, Items([], more=True))])[-1][1]
-        layer_put(walk, call.receiver, call.args[0], call.node)
-        if isinstance(layers, Items):
-            layers.items.append(call.args[0])
+        put_layer(walk, call.receiver, call.args[0], call.node)
         return call.receiver
     return None
 
 
+def _add_module(walk: Walk, call: Call) -> Abstract | None:
+    """``model.add_module(name, layer)``; under a name that is not known it is a part all the same."""
+    holder = call.receiver
+    if len(call.args) != 2:
+        return NONE
+    if isinstance(holder, Made) and holder.path in LAYER_LISTS:
+        put_layer(walk, holder, call.args[1], call.node)
+    elif isinstance(holder, Object):
+        name = known(call.args[0])
+        unnamed = f"part made in {walk.line(call.node)}"
+        walk.set(holder, name if isinstance(name, str) else unnamed, call.args[1], call.node)
+    return NONE
+
+
+def _insert(walk: Walk, call: Call) -> Abstract | None:
+    """``layers.insert(1, nn.ReLU())``; where the place is not known, the last one is as good."""
+    if len(call.args) != 2 or not any(is_module(option) for _, option in options(call.args[1])):
+        return None
+    place, items = known(call.args[0]), getattr(call.receiver, "items", None)
+    if isinstance(call.receiver, Items) and isinstance(place, int) and isinstance(items, list):
+        items.insert(place, as_put(walk, call.args[1]))
+        call.receiver.open = call.receiver.open or bool(walk.loops) or bool(walk.path)
+        return NONE
+    return _append(walk, call._replace(args=call.args[1:]))
+
+
 def _extend(walk: Walk, call: Call) -> Abstract | None:
+    if isinstance(call.receiver, Made) and call.receiver.path in LAYER_LISTS and call.args:
+        for layer in call.args[0].items if isinstance(call.args[0], Items) else ():
+            put_layer(walk, call.receiver, layer, call.node)
+        return call.receiver
     if isinstance(call.receiver, Items) and call.args:
         given = call.args[0]
-        further = given.items if isinstance(given, Items) else [Opaque(f"items of {text(given)}", given.tags)]
+        further = (
+            [as_put(walk, item) for item in given.items]
+            if isinstance(given, Items)
+            else [Opaque(f"items of {text(given)}", given.tags)]
+        )
         whole = Items([*call.receiver.items, *further], more=not isinstance(given, Items) or given.open)
         call.receiver.items[:] = whole.items
         call.receiver.open = call.receiver.open or whole.open or bool(walk.loops)
@@ -72,6 +104,10 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _update(walk: Walk, call: Call) -> Abstract | None:
+    if isinstance(call.receiver, Made) and call.receiver.path == "torch.nn.ModuleDict":
+        for key, cell in call.args[0].cells.items() if call.args and isinstance(call.args[0], Table) else ():
+            walk.tables.set_item(walk, call.receiver, Known(key), read(cell, walk.path), call.node)
+        return NONE
     if not isinstance(call.receiver, Table):
         may_be_changed(call.receiver or NONE)
         if isinstance(call.receiver, Made) and is_state(call.receiver):
@@ -234,6 +270,9 @@ FUNCTIONS = {
 METHODS = {
     "append": _append,
     "extend": _extend,
+    "insert": _insert,
+    "add_module": _add_module,
+    "register_module": _add_module,
     "get": _get,
     "update": _update,
     "setdefault": _setdefault,

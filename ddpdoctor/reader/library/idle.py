@@ -22,7 +22,8 @@ def idle_parts(walk: Walk, parts: Parts) -> Iterator[Part]:
         for part in parts
         if isinstance(part, Object) and _runs_its_own_forward(walk, part)
         for name, value in _own_parts(walk, part)
-        if not any(name in walk.syntax.names_read(cls.node) for cls in part.cls.resolution())
+        if name.isidentifier()  # else under a name that is put together
+        and not any(name in walk.syntax.names_read(cls.node) for cls in part.cls.resolution())
         and not any(name in walk.syntax.named_twice(cls.node) for cls in part.cls.resolution())
     ]
     if not candidates:

@@ -106,6 +106,8 @@ def _hasattr(walk: Walk, call: Call) -> Abstract | None:
 def _setattr(walk: Walk, call: Call) -> Abstract | None:
     if len(call.args) == 3 and isinstance(known(call.args[1]), str):
         walk.set(call.args[0], str(known(call.args[1])), call.args[2], call.node)
+    elif len(call.args) == 3 and is_module(call.args[0]) and is_module(call.args[2]):
+        walk.set(call.args[0], f"part made in {walk.line(call.node)}", call.args[2], call.node)
     return NONE
 
 

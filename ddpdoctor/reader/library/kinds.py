@@ -145,6 +145,18 @@ def layers_of(value: Made) -> Items:
     return layers
 
 
+def children_of(value: Abstract) -> Items | None:
+    """Return the modules that ``list(model.children())`` is made of; those of a library's model are not told apart."""
+    while isinstance(value, Made) and value.args and value.path in ("builtins.list", "builtins.tuple"):
+        value = value.args[0]
+    if not isinstance(value, Made) or value.path.rpartition(".")[2] != "children":
+        return None
+    if isinstance(value.inner, Object):
+        held = [cell[-1][1] for cell in value.inner.attributes.values()]
+        return Items([one for one in held if is_module(one)], more=True)
+    return Items([value.inner], more=True) if isinstance(value.inner, Made) else None
+
+
 LOCAL = (
     "builtins.",
     "torch.",

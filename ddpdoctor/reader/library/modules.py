@@ -14,7 +14,6 @@ from ddpdoctor.reader.abstract import (
     Opaque,
     Table,
     is_none,
-    known,
     options,
 )
 from ddpdoctor.reader.attributes import class_attribute
@@ -189,15 +188,6 @@ def _forward_method(walk: Walk, call: Call) -> Abstract | None:
     return None
 
 
-def _add_module(walk: Walk, call: Call) -> Abstract | None:
-    if isinstance(call.receiver, Object) and len(call.args) == 2:
-        name = known(call.args[0])
-        walk.set(
-            call.receiver, name if isinstance(name, str) else f"module {id(call.args[1])}", call.args[1], call.node
-        )
-    return NONE
-
-
 def _torchvision_model(walk: Walk, call: Call) -> Abstract:
     return walk.make(call, NO_TAGS)
 
@@ -236,6 +226,4 @@ METHODS = {
     "buffers": _parameters,
     "state_dict": _state_dict,
     "forward": _forward_method,
-    "add_module": _add_module,
-    "register_module": _add_module,
 }

@@ -1,5 +1,7 @@
 """BatchNorm layers: which a model has that train, and which were converted or put into evaluation mode."""
 
+import ast
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.atom import ALWAYS
@@ -9,6 +11,7 @@ from ddpdoctor.reader.abstract import (
     NONE,
     TRUE,
     Abstract,
+    Attribute,
     Choice,
     Items,
     Known,
@@ -189,10 +192,19 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
     elif isinstance(value, Table):
         for cell in value.cells.values():
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
+    elif isinstance(value, Attribute) and isinstance(value.receiver, Made):
+        model = value.receiver
+        kept = CONVERTED not in model.attributes and not _is_frozen(walk, model)
+        if kept and trains_batch_norm(model) and re.fullmatch(NORMALISED_PARTS, value.name):
+            yield Norm("", model.path, model.ref.place)
     elif isinstance(value, (Made, Object)):
         frozen = depth > 0 and _may_be_evaluated(walk, value)
         if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
             yield from _norms_of_module(walk, value, seen, depth)
+
+
+NORMALISED_PARTS = r"bn\d+|layers?\d*|features|blocks|stages?\d*|encoder|trunk|body|backbone"
+"""How torchvision and timm name the parts of an architecture that have its BatchNorm layers."""
 
 
 def _usual(walk: Walk, value: Choice) -> list[Abstract]:
@@ -204,7 +216,7 @@ def _usual(walk: Walk, value: Choice) -> list[Abstract]:
     possible = [(when, option) for when, option in options(value) if walk.assuming_also(when) is not None]
     if any(isinstance(option, Made) and option.path == "torch.nn.SyncBatchNorm" for _, option in possible):
         return []
-    usual = [option for when, option in possible if holds_by_default(as_formula(when)) is not False]
+    usual = [option for when, option in possible if holds_by_default(as_formula(when - walk.path)) is not False]
     return usual if any(not isinstance(option, Rest) for option in usual) else [option for _, option in possible]
 
 
@@ -228,13 +240,23 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         parts = [value.inner] if isinstance(value.inner, Made) and value.inner.path in LAYER_LISTS else []
     if isinstance(value, Made) and value.path in LAYER_LISTS:
         parts += layers_of(value).items
+    fixed = _evaluated_in_forward(walk, value.cls) if isinstance(value, Object) else frozenset()
     held = [
         read(cell, walk.path)
         for name, cell in value.attributes.items()
-        if name not in (CONVERTED, FROZEN, MODE, PARTLY)
+        if name not in (CONVERTED, FROZEN, MODE, PARTLY) and name not in fixed
     ]
     for part in (*parts, *held):
         yield from _norms(walk, part, seen, depth + 1)
+
+
+def _evaluated_in_forward(walk: Walk, cls: Class) -> frozenset[str]:
+    """Return the parts that a module's own forward puts into evaluation mode: ``self.backbone.eval()``."""
+    forward = class_attribute(walk, cls, "forward")
+    nodes = nodes_of(forward.node) if isinstance(forward, Function) else ()
+    methods = (part.func for part in nodes if isinstance(part, ast.Call))
+    owners = (method.value for method in methods if isinstance(method, ast.Attribute) and method.attr == "eval")
+    return frozenset(owner.attr for owner in owners if isinstance(owner, ast.Attribute))
 
 
 def _trains_statistics(walk: Walk, cls: Class) -> bool:
