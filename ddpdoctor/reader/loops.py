@@ -29,7 +29,7 @@ from ddpdoctor.reader.places import header
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.reader.yields import drawing, of_the_round_before
+from ddpdoctor.reader.yields import drawing, of_the_round_before, own_item
 from ddpdoctor.truth import holds_for
 from ddpdoctor.world import WORLDS, Expression, constant
 
@@ -145,8 +145,11 @@ def _rounds_over(
     begin_epochs(walk, iterated, node, frame, place)
     walk.loops = (*outer, loop)
     widen(walk, node, frame)
+    drawn = own_item(walk, iterated, node, loop)
+    if drawn is not None:
+        walk.loops = drawing(walk.loops, len(outer), drawn[0])
     frame.loops.append((loop, before))
-    body(item_of(walk, iterated, node, loop))
+    body(item_of(walk, iterated, node, loop) if drawn is None else drawn[1])
     if isinstance(node, (ast.For, ast.AsyncFor)):
         leave_in_the_next_round(walk, node, frame, before)
     frame.loops.pop()

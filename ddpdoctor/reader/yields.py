@@ -1,11 +1,15 @@
 """What the yields of a script's own loader give: which loaders the batches are from that a round of a loop gets."""
 
+import ast
 from collections.abc import Sequence
 
 from ddpdoctor.events import Loop
 from ddpdoctor.reader.abstract import Abstract, External, Items, Opaque
-from ddpdoctor.reader.iteration import batch_tags
+from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.iteration import batch_tags, passes, yielded_through
+from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.walk import Walk
 
 
 def of_the_round_before(value: Abstract, loops: Sequence[Loop]) -> Abstract:
@@ -33,3 +37,15 @@ def drawing(loops: tuple[Loop, ...], depth: int, value: Abstract) -> tuple[Loop,
         return loops
     late = loops[depth].with_(loaders=tuple(sorted(drawn, key=lambda ref: ref.place)))
     return (*loops[:depth], late, *loops[depth + 1 :])
+
+
+def own_item(walk: Walk, iterated: Abstract, node: ast.AST, loop: Loop) -> tuple[Abstract, Abstract] | None:
+    """Return what the ``__next__`` of an iterator of the project gives, and what a round sees of it."""
+    inner = iterated
+    while isinstance(inner, Made) and inner.args and passes(inner):
+        inner = inner.args[0]
+    method = class_attribute(walk, inner.cls, "__next__") if isinstance(inner, Object) else None
+    if not isinstance(method, Function):
+        return None
+    item = walk.call_with(Bound(method, inner), node=node)
+    return item, yielded_through(walk, iterated, item, node, loop)

@@ -49,7 +49,8 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     """
     tags = call.flow()
     via = _via(walk, callee)
-    if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0):
+    around = _way_around(walk) if walk.in_wrapper else None
+    if walk.in_forward == 0 or (via != "model" and walk.in_wrapper == 0) or (via == "wrapper" and around is not None):
         mode, averaged = mode_of(walk, callee), synced(walk, callee)
         grad = not any(block.kind == "no_grad" for block in walk.within)
         event = walk.emit(
@@ -66,6 +67,8 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         tags |= {("forward", event.order), "data"}
         if via == "wrapper" and grad and not measures(tags):
             tags |= {("measure", callee.ref)}  # of whatever batch: in training it is the rank's own
+    elif around is not None:
+        tags |= {("forward", around.order), "data"}
     inside = via != "model"
     if inside and walk.in_wrapper == 0 and via == "wrapper":
         run = watched(walk, callee, call, run, grad=not any(block.kind == "no_grad" for block in walk.within))
@@ -81,6 +84,16 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         walk.in_forward -= 1
         walk.in_wrapper -= inside
     return tagged(result, tags)
+
+
+def _way_around(walk: Walk) -> Forward | None:
+    """Return the call of a model's method that went around its wrapper, and that this is in: it may make the loss."""
+    around = next((event for event in reversed(walk.events[-LOOK_BACK:]) if isinstance(event, Forward)), None)
+    return around if around is not None and around.via == "module" else None
+
+
+LOOK_BACK = 50
+"""How many events ago the method was called at most."""
 
 
 def _via(walk: Walk, callee: "Object | Made") -> str:
