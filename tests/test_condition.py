@@ -111,3 +111,10 @@ def test_what_no_option_decides_is_left_open():
     usual = Literal(Atom("args.x", "configuration", by_default=False), True)
     assert holds_by_default(as_formula(frozenset({usual}))) is False
     assert holds_by_default(as_formula(frozenset({negation(usual), A}))) is None
+
+
+def test_two_alternatives_that_differ_in_one_answer_are_one():
+    assert any_of([all_of([A, B]), all_of([A, negation(B)])]) == A
+    assert any_of([all_of([A, B]), all_of([A, negation(B)]), C]) == any_of([A, C])
+    parts = [all_of([A, B]), all_of([A, negation(B)]), all_of([negation(A), B]), all_of([negation(A), negation(B)])]
+    assert any_of(parts) is True

@@ -52,7 +52,7 @@ PUT = "rank, n = dist.get_rank(), torch.cuda.device_count()\n"
         ("torch.device('cuda', rank)", 1),
         ("torch.device(f'cuda:{rank}')", 1),
         ("{'cuda:%d' % 0: 'cuda:%d' % rank}", 1),
-        ("dict([('cuda:0', f'cuda:{rank}')])", 0),
+        ("dict([('cuda:0', f'cuda:{rank}')])", 1),
         ("lambda storage, where: storage.cuda(rank)", 1),
         ("partial(lambda storage, where, to: storage.cuda(to), to=rank)", 1),
         ("lambda s, l: torch.serialization.default_restore_location(s, f'cuda:{rank}')", 1),

@@ -40,6 +40,10 @@ def barrier_under(folder, test, setup="", head=None):
         ("", "dist.get_rank() != 0 or dist.get_world_size() == 1", [1, 2, 3]),
         ("import argparse; p = argparse.ArgumentParser(); p.add_argument('--local_rank', type=int); a = p.parse_args()",
          "a.local_rank == 0", [0, 2]),
+        ("rank = int(os.environ['NODE_RANK']) * torch.cuda.device_count() + int(os.environ['LOCAL_RANK'])",
+         "rank == 0", [0]),
+        ("import argparse; p = argparse.ArgumentParser(); p.add_argument('--many', type=int, default=1)\n"
+         "a = p.parse_args()\nif a.many != 1: raise SystemExit", "not a.many or a.many and dist.get_rank() == 0", [0]),
         ("class C: main_rank = 0\nrank = dist.get_rank()", "rank == C.main_rank", [0]),
     ],
 )  # fmt: skip
