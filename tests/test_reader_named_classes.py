@@ -80,12 +80,14 @@ def test_the_numbers_of_gpus_in_an_option_are_as_many_as_the_user_gives(tmp_path
         ("importlib.import_module(f'work.{config.name}').fit()", True),
         ("hydra.utils.instantiate(config.trainer).fit()", True),
         ("__import__(config.module)", True),
+        ("importlib.import_module(config.module).fit()  # no torch", False),
         ("importlib.import_module('json').dumps(1)", False),
         ("__import__('json').dumps(1)", False),
     ],
 )
 def test_what_is_imported_by_a_name_in_a_file_can_be_of_concern(tmp_path, call, concerns):
     (tmp_path / "main.py").write_text(f"import importlib\nfrom config import config\n{call}\n")
+    (tmp_path / "config.py").write_text("" if "no torch" in call else "import torch\n")
     project = Project(str(tmp_path / "main.py"), str(tmp_path))
     project.main.source = load(str(tmp_path / "main.py"))
     assert may_concern(project) is concerns

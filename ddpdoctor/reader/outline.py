@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from ddpdoctor.content import read_file
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.source import MAX_BYTES
-from ddpdoctor.reader.words import speaks
+from ddpdoctor.reader.words import calls_by_name, speaks
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)|"
@@ -74,6 +74,11 @@ class Block:
             return True
         used = (_called(self._text) if self._only_called else self.chains) if self._hidden else ()
         return any(chain.partition(".")[0] in self._hidden for chain in used)
+
+    @cached_property
+    def calls_by_name(self) -> bool:
+        """Whether it comes to code by a name that nothing tells."""
+        return calls_by_name(self._text)
 
     @cached_property
     def worked_out(self) -> frozenset[str]:

@@ -21,6 +21,7 @@ class Search:
         self._imported: list[Module] = []
         self._asked: set[tuple[Module, tuple[str, ...]]] = set()
         self._unread = False
+        self._calls_by_name = False
 
     def reaches_words(self) -> bool:
         """Whether code with one of the words is among it, or what cannot be told."""
@@ -35,10 +36,18 @@ class Search:
                 module, block = self._pending.pop()
                 if block.spoken:
                     return True
+                self._calls_by_name = self._calls_by_name or block.calls_by_name
                 self._follow(module, block)
+        if self._calls_by_name:
+            return self._is_about_torch()
         for block, module in self._seen.items():
             (self._silent_in_packages if self._is_common(module) else self._silent).add(block)
         return False
+
+    def _is_about_torch(self) -> bool:
+        """Whether a module that was come to imports torch: what is called by a name may then be a training."""
+        imports = (imported for found in self._outlines.values() for imported in found.imports)
+        return any(imported.module.partition(".")[0] == "torch" for imported in imports)
 
     def _is_common(self, module: Module) -> bool:
         """Whether a module is in a package that scripts in other folders import by the same name."""

@@ -15,10 +15,7 @@ _BY_NAME = r"""\b(?:import_module|instantiate|__import__)\((?!["'][^"'\n]*["'][,
 """A call of what a name says that is no literal: a configuration's mostly, of any module of the project."""
 _DISTRIBUTED = (
     r"torch\.distributed(?!\.rpc)|nn\.parallel|DataParallel|Distributed\w*Sampler|init_process_group|"
-    r"init_distributed|from torch import[^\n]*distributed|local[_-]rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|"
-    + _BY_NAME
-    + "|"
-    + _FRAMEWORKS
+    r"init_distributed|from torch import[^\n]*distributed|local[_-]rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|" + _FRAMEWORKS
 )
 _WORDS = rf"torch\.distributed|torch\.multiprocessing|from torch import[^\n]*multiprocessing|{_DISTRIBUTED}"
 _SIGNS = ("istributed", "arallel", "init_process_group", "ocal_rank", "ocal-rank", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")
@@ -43,4 +40,9 @@ def speaks(text: str) -> bool:
 
 def _has_a_sign(text: str) -> bool:
     """Whether one of the words can stand in a text, which is told sooner than by all the words."""
-    return any(sign in text for sign in _SIGNS) or any(sign in text for sign in (*_SIGNS_OF_IMPORTS, *_SIGNS_OF_NAMES))
+    return any(sign in text for sign in _SIGNS) or any(sign in text for sign in _SIGNS_OF_IMPORTS)
+
+
+def calls_by_name(text: str) -> bool:
+    """Whether something is called or imported by a name that is worked out: any module of the project may be meant."""
+    return any(sign in text for sign in _SIGNS_OF_NAMES) and re.search(_BY_NAME, text) is not None

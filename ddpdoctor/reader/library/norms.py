@@ -42,6 +42,7 @@ MAX_DEPTH = 8
 """How deep modules are looked for inside modules."""
 APPLIED_TO = ("torch.nn.BatchNorm2d", "torch.nn.Conv2d", "torch.nn.Linear")
 """The types of layers on which an applied function is tried."""
+LAYERS_HELD = LAYER_LISTS | {"torch.nn.ModuleDict"}
 MODE = "mode"
 """The hidden attribute that holds whether a module was put into training or evaluation mode."""
 
@@ -197,6 +198,9 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         kept = CONVERTED not in model.attributes and not _is_frozen(walk, model)
         if kept and trains_batch_norm(model) and re.fullmatch(NORMALISED_PARTS, value.name):
             yield Norm("", model.path, model.ref.place)
+    elif isinstance(value, Opaque):
+        for model in _taken_from(value):
+            yield from _norms(walk, model, seen, depth + 1)
     elif isinstance(value, (Made, Object)):
         frozen = depth > 0 and _may_be_evaluated(walk, value)
         if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
@@ -205,6 +209,13 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
 
 NORMALISED_PARTS = r"bn\d+|layers?\d*|features|blocks|stages?\d*|encoder|trunk|body|backbone"
 """How torchvision and timm name the parts of an architecture that have its BatchNorm layers."""
+
+
+def _taken_from(part: Opaque) -> "Iterator[Made | Object]":
+    """Yield the models of which something is a part: ``for layer in model.children()``, ``list(model.children())``."""
+    for tag in part.tags:
+        if isinstance(tag, tuple) and (tag[0] == "layers" or (tag[0] == "parameter" and tag[3] == ONE)):
+            yield tag[2]
 
 
 def _usual(walk: Walk, value: Choice) -> list[Abstract]:
@@ -237,7 +248,7 @@ def _norms_of_module(walk: Walk, value: "Made | Object", seen: set[int], depth: 
         if _trains_statistics(walk, value.cls):
             yield Norm("", value.cls.name, value.ref.place)
             return
-        parts = [value.inner] if isinstance(value.inner, Made) and value.inner.path in LAYER_LISTS else []
+        parts = [value.inner] if isinstance(value.inner, Made) and value.inner.path in LAYERS_HELD else []
     if isinstance(value, Made) and value.path in LAYER_LISTS:
         parts += layers_of(value).items
     fixed = _evaluated_in_forward(walk, value.cls) if isinstance(value, Object) else frozenset()
