@@ -199,8 +199,8 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
         if kept and trains_batch_norm(model) and re.fullmatch(NORMALISED_PARTS, value.name):
             yield Norm("", model.path, model.ref.place)
     elif isinstance(value, Opaque):
-        for model in _taken_from(value):
-            yield from _norms(walk, model, seen, depth + 1)
+        for taken_from in _taken_from(value):
+            yield from _norms(walk, taken_from, seen, depth + 1)
     elif isinstance(value, (Made, Object)):
         frozen = depth > 0 and _may_be_evaluated(walk, value)
         if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
