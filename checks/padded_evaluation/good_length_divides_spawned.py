@@ -1,5 +1,6 @@
-"""200 samples to evaluate on a process for each GPU: the 2, 4 or 8 that a machine has get equally many."""
+"""200 samples to evaluate on as many processes as an option says: 2, 4 and 8 get equally many."""
 
+import argparse
 import os
 
 import torch
@@ -52,8 +53,10 @@ def train_on(rank, world_size):
 def main():
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "29500")
-    world_size = torch.cuda.device_count()
-    mp.spawn(train_on, args=(world_size,), nprocs=world_size)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpus", type=int, required=True)
+    args = parser.parse_args()
+    mp.spawn(train_on, args=(args.gpus,), nprocs=args.gpus)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from ddpdoctor.condition import compatible, together
 from ddpdoctor.events import EnvRead, EnvSet, GroupInit, ProcessStarted
 from ddpdoctor.facts import starts_its_ranks
 from ddpdoctor.trace import Predicted
-from ddpdoctor.value import Constant, Value, alternatives, is_none
+from ddpdoctor.value import Constant, Symbol, Value, alternatives, is_none
 
 
 def is_alone(trace: Predicted, init: GroupInit, when: Condition) -> bool:
@@ -51,17 +51,21 @@ def started_here(trace: Predicted, process: str) -> int | None:
 
 
 def numbers_of_ranks(trace: Predicted, process: str) -> tuple[int, ...]:
-    """Return with how many ranks a process of a program's runs.
+    """Return with how many ranks a process of a program's runs; none where nothing tells.
 
-    Where the program does not say so itself it is some of :data:`USUAL` mostly, whether whoever launches it chooses or
-    one process is started for each GPU.
+    Where the program does not say so itself, and does not start one for each GPU that there happens to be, whoever
+    launches it chooses some of :data:`USUAL` mostly, by a launcher or in a configuration.
     """
     sizes = [init.world_size for init in trace.of(GroupInit) if init.process == process]
     said = [size.value for size in sizes if isinstance(size, Constant) and str(size.value).isdigit()]
     if said and len(said) == len(sizes):
         return tuple(int(str(size)) for size in said)
     started = started_here(trace, process) if not said else None
-    return USUAL if started is None else (started,)
+    if started is not None:
+        return (started,)
+    counts = [event.count for event in trace.of(ProcessStarted) if event.child == process]
+    chosen = all(isinstance(count, Symbol) and count.origin == "configuration" for count in counts)
+    return USUAL if chosen else ()
 
 
 USUAL = (2, 4, 8)

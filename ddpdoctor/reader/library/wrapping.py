@@ -18,6 +18,7 @@ from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.stored import loads_in
 from ddpdoctor.reader.tags import NO_TAGS
+from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 
 _DDP_ARGUMENTS = ("module", "device_ids", "output_device", "dim", "broadcast_buffers", "process_group")
@@ -34,7 +35,8 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
     given.pop("module", None)
     if call.path in WRAPPERS:
         _use_devices(walk, given.get("device_ids"), call)
-        norms = tuple(unconverted_norms(walk, model)) if call.path in DDP_WRAPPERS else ()
+        kept = call.path in DDP_WRAPPERS and not _converts_by_a_setting(call)
+        norms = tuple(unconverted_norms(walk, model)) if kept else ()
         walk.emit(
             ModelWrapped,
             call.node,
@@ -52,6 +54,20 @@ def _wrap(walk: Walk, call: Call) -> Abstract | None:
             walk.heard.clear()
             walk.layouts.setdefault(wrapper.ref, set()).update(walk.layouts.get(option.ref, ()))
     return wrapper
+
+
+def _converts_by_a_setting(call: Call) -> bool:
+    """Whether the function that wraps a model converts it first where a setting says so: ``if cfg.sync_bn: …``.
+
+    That is an option too where a class of the project holds the settings, and the user writes the values there.
+    """
+    function = call.frame.function
+    tests = [node for node in nodes_of(function.node) if isinstance(node, ast.If)] if function is not None else []
+    return any(
+        any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in nodes_of(node.test))
+        and any(last_name(part) in ("convert_sync_batchnorm", "convert_syncbn_model") for part in nodes_of(*node.body))
+        for node in tests
+    )
 
 
 def _data_parallel(walk: Walk, call: Call) -> Abstract | None:
