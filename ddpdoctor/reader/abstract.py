@@ -152,8 +152,6 @@ class Attribute(Abstract):
         self.receiver = receiver
         self.name = name
         self.tags = NO_TAGS if name in OF_KIND else receiver.tags
-        if name == "shape":
-            self.tags -= measures(self.tags)  # how many there are is no result
 
 
 OF_KIND = frozenset({"device", "dtype", "layout", "ndim"})

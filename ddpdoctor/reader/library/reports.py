@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.condition import together
 from ddpdoctor.events import Reported
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Opaque, Table, known, options
+from ddpdoctor.reader.abstract import Abstract, Attribute, Choice, Items, Opaque, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.library.hooks import is_lightning_module
@@ -118,7 +118,7 @@ def numbers_of_batches(value: Abstract, when: Condition = ALWAYS, depth: int = 0
 
     What is put together on one path is no oversight on another: there, there is nothing to put together.
     """
-    if depth > MAX_DEPTH:
+    if depth > MAX_DEPTH or (isinstance(value, Attribute) and value.name == "shape"):  # how many there are
         return
     parts: tuple[Abstract, ...] = ()
     if isinstance(value, Choice):
