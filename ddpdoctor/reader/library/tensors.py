@@ -12,6 +12,7 @@ from ddpdoctor.reader.lengths import note, rows
 from ddpdoctor.reader.library.devices import is_cpu, use_device
 from ddpdoctor.reader.library.layouts import format_named
 from ddpdoctor.reader.names import assign
+from ddpdoctor.reader.tags import of_numbers
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -24,12 +25,18 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     flow = frozenset(
         tag for tag in call.flow() if not (tag == "rank" and device is not None and _only_by(call, device))
     )
+    if call.path.rpartition(".")[2] in ONLY_A_SIZE:
+        flow -= of_numbers(flow)
     layout = format_named(call.kwargs.get("memory_format"))
     if layout is not None:
         flow |= {("layout", layout)}
     tensor = Opaque(f"{call.path.rpartition('.')[2]} in {walk.line(call.node)}", flow)
     note(tensor, rows(walk, call))
     return on_cpu(tensor) if _made_on_cpu(walk, call, device) else tensor
+
+
+ONLY_A_SIZE = frozenset({"zeros", "ones", "empty", "rand", "randn", "eye", "zeros_like", "ones_like"})
+"""What is given a size, and takes nothing of what came out of a model whose result has it."""
 
 
 def _made_on_cpu(walk: Walk, call: Call, device: Abstract | None) -> bool:
