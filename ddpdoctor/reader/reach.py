@@ -2,10 +2,12 @@
 
 import os
 
+from ddpdoctor.content import read_file
 from ddpdoctor.reader.concern import found_silent
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.outline import Block, Imported, Outline, outline, outline_of
 from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.source import MAX_BYTES
 
 
 class Search:
@@ -45,9 +47,11 @@ class Search:
         return False
 
     def _is_about_torch(self) -> bool:
-        """Whether a module that was come to imports torch: what is called by a name may then be a training."""
+        """Whether a module that was come to, or one beside the script, imports torch: a name may mean a training."""
         imports = (imported for found in self._outlines.values() for imported in found.imports)
-        return any(imported.module.partition(".")[0] == "torch" for imported in imports)
+        if any(imported.module.partition(".")[0] == "torch" for imported in imports):
+            return True
+        return any(b"import torch" in _content(file) for file in _beside(self._project.script))
 
     def _is_common(self, module: Module) -> bool:
         """Whether a module is in a package that scripts in other folders import by the same name."""
@@ -176,3 +180,23 @@ class Search:
                 break
             found.append(module)
         return found
+
+
+MAX_BESIDE = 40
+"""Among so many files beside a script what it names is looked for."""
+
+
+def _beside(script: str) -> list[str]:
+    folder = os.path.dirname(script)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names if name.endswith(".py")][:MAX_BESIDE]
+
+
+def _content(file: str) -> bytes:
+    try:
+        return read_file(file, MAX_BYTES)
+    except OSError:
+        return b""
