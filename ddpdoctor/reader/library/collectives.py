@@ -63,9 +63,20 @@ def _collective(walk: Walk, call: Call) -> Abstract:
         written = call.argument("", 1 if op in ("gather", "gather_object") else 0)
     if written is not None:
         (make_uniform if op in UNIFORM_IN_PLACE else make_whole)(written, how)
+        _fill(written, frozenset(tag for tag in result if isinstance(tag, tuple) and tag[0] == "pooled"))
         if op in UNIFORM_IN_PLACE:
             _replace_what_ranks_held(walk, call, written)
     return Opaque(f"{op}()", result)
+
+
+def _fill(value: Abstract, pooled: Tags) -> None:
+    """Note what a collective has put together in the tensors that it was given to write to."""
+    if isinstance(value, Items):
+        value.extra |= pooled
+        for item in value.items:
+            _fill(item, pooled)
+    elif isinstance(value, (Opaque, Made)):
+        value.tags |= pooled
 
 
 def _replace_what_ranks_held(walk: Walk, call: Call, value: Abstract) -> None:
