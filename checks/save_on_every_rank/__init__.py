@@ -80,9 +80,10 @@ def _saved(event: FileUsed) -> Fault:
 
 
 def _overwritten(event: FileUsed) -> Fault:
+    what = "what it found in its own part of the data" if event.loaders else "the times that it measured"
     return Fault(
         place=event.place,
-        message=f"{_who(event)} what it found in its own part of the data to {_name(event.path)}: one rank's is left",
+        message=f"{_who(event)} {what} to {_name(event.path)}: one rank's is left",
         severity=Severity.WARNING,
         confidence=Confidence.MEDIUM,
         places=callers(event, most=2),
@@ -162,8 +163,10 @@ def _is_the_same_everywhere(trace: Predicted, event: FileUsed) -> bool:
     What is the same on all ranks, as options are, comes to no harm: each writes the bytes that are there already.
     """
     parts = [loader for loader in trace.of(LoaderBuilt) if loader.loader in event.loaders]
-    if not event.by.endswith(".export_chrome_trace") and not any(
-        is_dealt_out_to(trace, event, loader) for loader in parts
+    if (
+        not event.by.endswith(".export_chrome_trace")
+        and not event.timed
+        and not any(is_dealt_out_to(trace, event, loader) for loader in parts)
     ):
         return False
     if event.path.taint & OWN or holds_by_default(as_formula(event.when)) is False or event.is_within("lock"):
@@ -211,7 +214,7 @@ def _name(path: Value) -> str:
 
 INNER = re.compile(r"\{[^{}]*[^\w.\[\]'\"{}][^{}]*\}")
 """A part of a name that is more than a variable, an attribute or an item."""
-MADE_UP = re.compile(r"@\d|\bline \d")
+MADE_UP = re.compile(r"@[\w.]*:?\d|\bline \d")
 ROUND = re.compile(r"\bindex in line \d+")
 
 

@@ -25,7 +25,8 @@ class FileUsed(Event):
 
     P: ``path`` may be a symbol; its taint says whether it depends on the rank. ``states`` are those in what is saved,
     ``keys`` the names of its items where it is a dictionary; ``map_location`` is where ``torch.load`` is told to put
-    tensors; ``loaders`` are those from whose batches alone the rank computed what it writes.
+    tensors; ``loaders`` are those from whose batches alone the rank computed what it writes; ``timed`` is whether
+    what it measured by its own clock is in it.
     """
 
     op: str
@@ -35,6 +36,7 @@ class FileUsed(Event):
     keys: tuple[str, ...] = ()
     map_location: Value = NONE
     loaders: tuple[Ref, ...] = ()
+    timed: bool = False
 
 
 class SampleCached(Event):

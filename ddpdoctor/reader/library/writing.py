@@ -1,8 +1,9 @@
 """Files that are written or read whole by other means than a save: texts, tables, pictures, trained tokenizers."""
 
 import ast
+from collections.abc import Iterable
 
-from ddpdoctor.reader.abstract import Abstract, Items, Known, known, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.files import mode_of, opened_under, record_use, use_file
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
@@ -44,7 +45,23 @@ def _dumped(walk: Walk, call: Call) -> None:
     if file is not None and call.args:
         write_into(walk, file, call.args[0], call)
     if isinstance(file, Made) and file.path == "builtins.open" and mode_of(file) & set("wx"):
-        use_file(walk, "write", file, call)
+        use_file(walk, "write", file, call, timed=_is_timed(call.args[0]) if call.args else False)
+
+
+def _is_timed(content: Abstract, depth: int = 4) -> bool:
+    """Whether what is written has a number in it that a rank measured by its own clock."""
+    held: Iterable[Abstract] = (option for _, option in options(content)) if isinstance(content, Choice) else ()
+    if isinstance(content, Items):
+        held = content.items[:MAX_HELD]
+    elif isinstance(content, Table):
+        held = (option for cell in list(content.cells.values())[:MAX_HELD] for _, option in cell[-2:])
+    elif isinstance(content, Opaque):
+        return "clock" in content.tags
+    return depth > 0 and any(_is_timed(one, depth - 1) for one in held)
+
+
+MAX_HELD = 48
+"""How many values of a container are asked whether they are times."""
 
 
 def _written(walk: Walk, call: Call) -> None:
