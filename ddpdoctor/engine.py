@@ -131,12 +131,21 @@ def _plain(finding: Finding) -> Finding:
 
 
 def _predicted(program: Predicted, configuration: Configuration, faults: list[OwnFault]) -> Iterator[Finding]:
-    """Yield what the checks find in a predicted trace, each fault once."""
+    """Yield what the checks find in a predicted trace, each fault once.
+
+    Of functions that nothing calls, each has to show a fault by itself: who calls which, and when, is not known.
+    """
     seen: set[object] = set()
     for check_ in registry.triggered(program.kinds, SOURCE, configuration.asks):
         if check_.predict is None:
             continue
-        for fault in guarded(check_, check_.predict, program, faults):
+        found = tuple(guarded(check_, check_.predict, program, faults))
+        if found and program.roots:
+            alone = {
+                fault.place for root in program.alone() for fault in guarded(check_, check_.predict, root, faults)
+            }
+            found = tuple(fault for fault in found if fault.place in alone)
+        for fault in found:
             key = (check_.name, fault.place, fault.subject, fault.about and fault.about.key)
             if key not in seen:
                 seen.add(key)

@@ -42,13 +42,28 @@ class Predicted(Trace):
 
     ``complete`` is false when a budget ran out or a module did not parse: then nothing may be concluded from an
     event's absence. ``entered`` is true when the program has an entry point that reaches its events; without one
-    every function that nothing calls was taken as a root, with unknown arguments.
+    every function that nothing calls was taken as a root, with unknown arguments, and ``roots`` has what each of them
+    does as spans of the events: in which order they are called, in one program at all, nobody knows.
     """
 
-    def __init__(self, events: Iterable[Event], *, complete: bool = True, entered: bool = True) -> None:
+    def __init__(
+        self,
+        events: Iterable[Event],
+        *,
+        complete: bool = True,
+        entered: bool = True,
+        roots: Iterable[tuple[range, ...]] = (),
+    ) -> None:
         super().__init__(events)
         self.complete = complete
         self.entered = entered
+        self.roots = tuple(roots)
+
+    def alone(self) -> "Iterator[Predicted]":
+        """Yield what each root does by itself, with what its module and its object's construction had done before."""
+        for spans in self.roots:
+            events = (event for span in spans for event in self.events[span.start : span.stop])
+            yield Predicted(events, complete=self.complete, entered=self.entered)
 
     def with_(self, event: Event, kind: type[E]) -> Iterator[E]:
         """Yield the events of a kind that can happen in the same process and run as a given event."""

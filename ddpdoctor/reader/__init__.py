@@ -94,8 +94,9 @@ def _predict(source: Source, directory: str, written: Mapping[str, Source], *, l
     except RecursionError:
         walk.complete = False
     finally:
+        entered = entered and not walk.no_entry
         sys.setrecursionlimit(limit)
     if not last:
         walk.end()
     complete = walk.complete and not project.overflowed
-    return Predicted(walk.events, complete=complete, entered=entered)
+    return Predicted(walk.events, complete=complete, entered=entered, roots=() if entered else walk.roots)

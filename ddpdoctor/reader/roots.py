@@ -36,7 +36,7 @@ def run_uncalled(walk: Walk) -> bool:
     for name in ("main", *_installed_commands(walk.project)):
         entry = module.cells[name][-1][1] if name in module.cells and name not in mentioned else None
         if isinstance(entry, Function) and entry.module is module:
-            _run_root(walk, entry, frame, mentioned)
+            _run_root(walk, entry, (range(before),), frame, mentioned)
     if any(isinstance(event, REACHED) for event in walk.events) or not speaks_of_ranks(module.source.text):
         walk.frames.pop()
         return True
@@ -46,7 +46,7 @@ def run_uncalled(walk: Walk) -> bool:
         value = cell[-1][1]
         ours = isinstance(value, (Function, Class)) and value.module is module and held not in mentioned
         if ours and held in speaking:
-            _run_root(walk, value, frame, mentioned)
+            _run_root(walk, value, (range(before),), frame, mentioned)
     walk.no_entry = False
     walk.frames.pop()
     return len(walk.events) == before
@@ -120,16 +120,21 @@ def _mentioned(tree: ast.Module) -> frozenset[str]:
     return frozenset(names)
 
 
-def _run_root(walk: Walk, value: Abstract, frame: Frame, mentioned: frozenset[str]) -> None:
-    """Call a function, or the methods of a new object that no other code calls."""
+def _run_root(
+    walk: Walk, value: Abstract, before: tuple[range, ...], frame: Frame, mentioned: frozenset[str]
+) -> None:
+    """Call a function, or the methods of a new object that no other code calls; ``before`` are the module's events."""
     walk.path, walk.dead, walk.loops, walk.within, walk.stack = ALWAYS, False, (), (), ()
     walk.file = walk.project.script
     if isinstance(value, Function):
         if value.node not in walk.called:
-            _call_root(walk, value, (), frame)
+            _call_root(walk, value, before, frame)
         return
     assert isinstance(value, Class)
+    begun = len(walk.events)
     made = walk.call(value, Call((), {}, value.node, frame))
+    before = (*before, range(begun, len(walk.events)))
+    walk.roots.append(before)
     if not isinstance(made, Object):
         return
     for cls in value.resolution():
@@ -137,15 +142,17 @@ def _run_root(walk: Walk, value: Abstract, frame: Frame, mentioned: frozenset[st
             method = class_attribute(walk, value, str(name))
             if isinstance(method, Function) and method.node not in walk.called and name not in mentioned:
                 walk.path, walk.dead = ALWAYS, False
-                _call_root(walk, Bound(method, made), (), frame)
+                _call_root(walk, Bound(method, made), before, frame)
 
 
-def _call_root(walk: Walk, callee: Abstract, args: tuple[Abstract, ...], frame: Frame) -> None:
+def _call_root(walk: Walk, callee: Abstract, before: tuple[range, ...], frame: Frame) -> None:
+    begun = len(walk.events)
     function = callee.function if isinstance(callee, Bound) else callee
     assert isinstance(function, Function)
     walk.start_as_root()
-    result = walk.call(callee, Call(args, {}, function.node, frame))
+    result = walk.call(callee, Call((), {}, function.node, frame))
     if isinstance(result, Generator):
         walk.start_as_root()
         run_body(walk, function, result.call, lambda value: value)
     walk.dead = False
+    walk.roots.append((*before, range(begun, len(walk.events))))

@@ -82,6 +82,7 @@ class Walk(Budget):
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
+        self.roots: list[tuple[range, ...]] = []  # the events of each of them, with those that come before it
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
         self._at_root = False
         self._atoms: dict[str, Atom] = {}
