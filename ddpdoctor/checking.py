@@ -27,8 +27,8 @@ def check(paths: tuple[str, ...], options: Mapping[str, Any]) -> Status:
     if options["write_baseline"] and options["baseline"]:
         streams.expect_writable(options["baseline"], "--baseline")
     request = build(paths or (".",), options, _directory(), os.environ)
-    if output is not None and os.path.realpath(output) in map(os.path.realpath, request.paths):
-        raise MisuseError(f"--output: '{output}' is what is to be checked")
+    if output is not None:
+        _expect_free(output, request)
 
     from ddpdoctor import engine, gate, report
     from ddpdoctor.progress import Spoken
@@ -86,6 +86,25 @@ def say_own_fault(fault: "OwnFault") -> None:
     if os.environ.get("DDPDOCTOR_TRACEBACK"):
         streams.say_lines(fault.traceback)
     streams.say(f"internal fault: {fault.text}; DDPDOCTOR_TRACEBACK=1 shows more")
+
+
+def _expect_free(output: str, request: "Request") -> None:
+    """Ask whether a report can take the place of a file, if there is one.
+
+    Raises MisuseError for what is checked, what the check-up needs, and what a project is made of: a module that a
+    script imports is not among the paths.
+    """
+    target = os.path.realpath(output)
+    if target in map(os.path.realpath, request.paths):
+        raise MisuseError(f"--output: '{output}' is what is to be checked")
+    if request.baseline is not None and target == os.path.realpath(request.baseline):
+        raise MisuseError(f"--output: '{output}' is the baseline: the report needs a file of its own")
+    if os.path.exists(target) and target.endswith(SOURCES):
+        raise MisuseError(f"--output: '{output}' is there already, and it is no report: name another file")
+
+
+SOURCES = (".py", ".pyi", ".pyw", ".ipynb", ".toml", ".cfg", ".ini", ".yaml", ".yml")
+"""How the names of files end that people write, and that no report takes the place of."""
 
 
 def _baseline_of(request: "Request") -> "Baseline | None":

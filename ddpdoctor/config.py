@@ -125,6 +125,12 @@ def _check_names(value: object) -> frozenset[str]:
     return frozenset(value)
 
 
+def _selected_names(value: object) -> frozenset[str]:
+    if value == []:
+        raise ValueError("a list of one check name or more")
+    return _check_names(value)
+
+
 def _fail_on(value: object) -> Severity | None:
     if value not in FAIL_ON:
         raise ValueError(f"one of {', '.join(FAIL_ON)}")
@@ -166,7 +172,7 @@ def _seconds(value: object) -> float:
 
 
 READERS: Mapping[str, Callable[[object], Any]] = {
-    "select": _check_names,
+    "select": _selected_names,
     "ignore": _check_names,
     "preview": _yes_or_no,
     "severity": _one_of(Severity),

@@ -85,7 +85,12 @@ def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Con
     if options["fail_on"] is not None:
         said["fail_on"] = config.severity_to_fail_on(options["fail_on"])
     said["unasked"] = frozenset() if said.get("preview", configuration.preview) else registry.previews()
-    return configuration.with_(**said)
+    merged = configuration.with_(**said)
+    if merged.select is not None and not merged.select - merged.ignore:
+        said_there = f"{os.path.relpath(merged.file)}: [tool.ddpdoctor]: select and ignore" if merged.file else ""
+        of_the_file = not options["select"] and not options["ignore"]
+        raise MisuseError(f"{said_there if of_the_file else '--select and --ignore'} leave no check")
+    return merged
 
 
 def _chosen_checks(configuration: Configuration, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,8 +107,6 @@ def _chosen_checks(configuration: Configuration, options: Mapping[str, Any]) -> 
             said[name] = frozenset(given)
     if "select" in said:
         said.setdefault("ignore", configuration.ignore - said["select"])
-        if not said["select"] - said["ignore"]:
-            raise MisuseError("--select and --ignore leave no check")
     if "ignore" in said:
         said["ignored_there"] = {}
     return said

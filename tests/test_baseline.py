@@ -166,3 +166,14 @@ def test_writing_needs_to_know_where_to(ran, project):
     )
     result = ran("check", "train.py", "--write-baseline", "--baseline", "nowhere/known.json")
     assert (result.status, result.err) == (2, "ddpdoctor: --baseline: there is no folder 'nowhere'\n")
+
+
+@pytest.mark.parametrize("more", [[], ["--write-baseline"]])
+def test_the_report_does_not_take_the_place_of_the_baseline(check, script, more):
+    known = script.parent / "known.json"
+    before = known.read_text()
+    result = check("train.py", "--output", "./known.json", *more)
+    line = "ddpdoctor: --output: './known.json' is the baseline: the report needs a file of its own\n"
+    assert (result.status, result.out, result.err, known.read_text()) == (2, "", line, before)
+    known.unlink()
+    assert check("train.py", "--output", "known.json", *more).status == 2

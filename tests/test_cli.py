@@ -277,6 +277,10 @@ def test_standard_input_is_read_and_never_run(ran, engine, project, monkeypatch)
         ("check train.py --output empty", "--output: 'empty' is a folder"),
         ("check train.py --output ./train.py", "--output: './train.py' is what is to be checked"),
         ("check . --output other.py", "--output: 'other.py' is what is to be checked"),
+        ("check train.py --output other.py",
+         "--output: 'other.py' is there already, and it is no report: name another file"),
+        ("check train.py --output pyproject.toml",
+         "--output: 'pyproject.toml' is there already, and it is no report: name another file"),
         ("check train.py --output -", "--output needs the name of a file; without it the report goes to the standard "
          "output"),
         ("check train.py --select hang --ignore hang", "--select and --ignore leave no check"),
@@ -291,7 +295,8 @@ def test_standard_input_is_read_and_never_run(ran, engine, project, monkeypatch)
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line_and_status_2(ran, engine, script, rows, arguments, line):
-    (script.parent / "other.py").write_text("")
+    for name in ("other.py", "pyproject.toml"):
+        (script.parent / name).write_text("")
     (script.parent / "empty").mkdir()
     result = ran(*arguments.split())
     assert (result.status, result.out, result.err) == (2, "", f"ddpdoctor: {line}\n")

@@ -88,6 +88,7 @@ def test_the_table_is_found_however_it_is_written(project, text):
         ('selct = ["hang"]', "unknown key 'selct'; did you mean 'select'?"),
         ('select = ["hung"]', "select: unknown check 'hung'; did you mean 'hang'?"),
         ('ignore = ["hung"]', "ignore: unknown check 'hung'; did you mean 'hang'?"),
+        ("select = []", "select must be a list of one check name or more, not []"),
         ('select = "hang"', "select must be a list of check names, not 'hang'"),
         ("ignore = [1]", "ignore must be a list of check names, not [1]"),
         ('fail-on = "hint"', "fail-on must be one of error, warning, note, never, not 'hint'"),
@@ -148,6 +149,15 @@ def test_the_command_line_has_the_last_word(ran, engine, script, rows):
     assert (configuration.ranks, configuration.timeout, configuration.fail_on) == (3, 5.0, Severity.NOTE)
     assert (configuration.select, configuration.ignore) == ({"hang"}, {"missing-set-epoch"})
     assert configuration.ignored_there == {}
+
+
+def test_a_file_that_leaves_no_check_is_wrong_usage(ran, engine, script, rows):
+    file = script.parent / "pyproject.toml"
+    file.write_text('[tool.ddpdoctor]\nignore = ["hang"]\nselect = ["hang"]\n')
+    result = ran("check", script)
+    assert (result.status, engine.requests) == (2, [])
+    assert result.err == "ddpdoctor: src/pyproject.toml: [tool.ddpdoctor]: select and ignore leave no check\n"
+    assert ran("check", script, "--select", "hang").status == 0
 
 
 def test_a_check_that_the_command_line_selects_is_not_ignored_by_the_file(ran, engine, script, rows):
