@@ -29,6 +29,9 @@ def check(paths: tuple[str, ...], options: Mapping[str, Any]) -> Status:
     request = build(paths or (".",), options, _directory(), os.environ)
     if output is not None:
         _expect_free(output, request)
+    for unusable in dict.fromkeys(project.configuration.unusable for project in request.projects):
+        if unusable is not None:
+            streams.say(f"{unusable}; what it holds for is not checked")
 
     from ddpdoctor import engine, gate, report
     from ddpdoctor.progress import Spoken

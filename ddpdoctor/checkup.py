@@ -14,8 +14,9 @@ class Configuration(Record):
 
     ``select`` is ``None`` for every check, and ``unasked`` are the preview checks, unless they were asked for.
     Findings of less than ``severity`` or ``confidence`` are not shown. ``fail_on`` is ``None`` for never. ``file`` is
-    the pyproject.toml that it was read from (absolute), and ``ignored_there`` maps the checks that this file ignores
-    to the line that says so; it is empty where the command line said which checks to select or to ignore.
+    the pyproject.toml that it was read from (absolute), ``unusable`` what is wrong with it, and ``ignored_there`` maps
+    the checks that this file ignores to the line that says so; it is empty where the command line said which checks to
+    select or to ignore.
     """
 
     select: frozenset[str] | None = None
@@ -30,6 +31,7 @@ class Configuration(Record):
     steps: int = 3
     timeout: float = 120.0  # seconds, for one run
     file: str | None = None
+    unusable: str | None = None
     ignored_there: Mapping[str, int] = {}
 
     def wants(self, check: str) -> bool:

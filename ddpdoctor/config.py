@@ -19,6 +19,10 @@ FEWEST_RANKS = 2
 """One rank shows nothing of what goes wrong between ranks."""
 
 
+class ConfigurationError(MisuseError):
+    """A configuration cannot be used; the message is one line and names its file."""
+
+
 def severity_to_fail_on(name: str) -> Severity | None:
     """Return what ``fail-on`` names: a severity, or ``None`` for never."""
     return None if name == "never" else Severity(name)
@@ -28,7 +32,7 @@ def load(folder: str, checks: Callable[[], frozenset[str]]) -> Configuration:
     """Return the configuration that holds for a folder (absolute); the defaults where no file has one.
 
     ``checks`` names all checks and is asked only when the configuration names some.
-    Raises MisuseError.
+    Raises ConfigurationError.
     """
     for file in _candidates(folder):
         content = _content(file)
@@ -40,7 +44,7 @@ def load(folder: str, checks: Callable[[], frozenset[str]]) -> Configuration:
             try:
                 return _configuration(table, file, content.decode("utf-8", "replace"), checks)
             except ValueError as error:
-                raise MisuseError(f"{os.path.relpath(file)}: [tool.ddpdoctor]: {error}") from None
+                raise ConfigurationError(f"{os.path.relpath(file)}: [tool.ddpdoctor]: {error}") from None
     return Configuration()
 
 
@@ -63,7 +67,7 @@ def _content(file: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
-        raise MisuseError(f"{os.path.relpath(file)} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"{os.path.relpath(file)} cannot be read: {error.strerror}") from None
 
 
 def _table(file: str, content: bytes) -> Mapping[str, Any] | None:
@@ -74,14 +78,14 @@ def _table(file: str, content: bytes) -> Mapping[str, Any] | None:
         else:
             import tomli as tomllib
     except ImportError:
-        raise MisuseError(f"{os.path.relpath(file)}: reading it needs tomli: pip install tomli") from None
+        raise ConfigurationError(f"{os.path.relpath(file)}: reading it needs tomli: pip install tomli") from None
     try:
         tool = tomllib.loads(content.decode("utf-8")).get("tool", {})
     except ValueError as error:  # not TOML, or not UTF-8
-        raise MisuseError(f"{os.path.relpath(file)} is not valid TOML: {error}") from None
+        raise ConfigurationError(f"{os.path.relpath(file)} is not valid TOML: {error}") from None
     table = tool.get("ddpdoctor") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
-        raise MisuseError(f"{os.path.relpath(file)}: tool.ddpdoctor must be a table")
+        raise ConfigurationError(f"{os.path.relpath(file)}: tool.ddpdoctor must be a table")
     return table
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ddpdoctor import __version__, reader, registry
 from ddpdoctor.asking import as_finding, guarded
 from ddpdoctor.checkup import Checked, Configuration, OwnFault, Report, Request, Target, Voice
+from ddpdoctor.events import Unparsed
 from ddpdoctor.facts import replicas, starts_its_ranks
 from ddpdoctor.finding import Finding
 from ddpdoctor.garbage import collect, garbage_left_lying
@@ -89,6 +90,8 @@ def _lost(request: Request, task: Task, how: str) -> Outcome:
 
 
 def _check_file(path: str, configuration: Configuration, request: Request, voice: Voice) -> Outcome:
+    if configuration.unusable is not None:
+        return _unread(configuration.unusable)
     try:
         programs = reader.read(path, request.directory, request.standard_input, last=request.is_for_one_file)
     except OSError as error:
@@ -108,7 +111,12 @@ def _check_file(path: str, configuration: Configuration, request: Request, voice
 
         findings = judged(predicted, observed, layers, configuration, faults)
     whole = all(program.complete for program in programs)
-    return Outcome(layers={SOURCE: CHECKED, **layers}, whole=whole, findings=tuple(findings), faults=tuple(faults))
+    return Outcome(
+        layers={SOURCE: _source(programs, request), **layers},
+        whole=whole,
+        findings=tuple(findings),
+        faults=tuple(faults),
+    )
 
 
 def _broken(path: str, request: Request, error: Exception) -> Outcome:
@@ -127,6 +135,17 @@ def _plain(finding: Finding) -> Finding:
     return finding.with_(fault=finding.fault.with_(about=None, event=None))
 
 
+def _source(programs: tuple[Predicted, ...], request: Request) -> LayerState:
+    """Return what became of the source layer: too large a file is not read, nor is such a module that it imports."""
+    for program in programs:
+        if not program.complete and not program.entered and any(event.unread for event in program.of(Unparsed)):
+            return LayerState(state="not-run", reason=program.of(Unparsed)[0].message)
+    unread = dict.fromkeys(event for program in programs for event in program.of(Unparsed) if event.unread)
+    modules = {_shown(event.place.file, request.directory): event.message for event in unread}
+    details = tuple(f"{module}: {message}: what it does is not known" for module, message in modules.items())
+    return LayerState(state="checked", details=details) if details else CHECKED
+
+
 # --- the source layer ----------------------------------------------------------------------------------------------
 
 
@@ -141,9 +160,7 @@ def _predicted(program: Predicted, configuration: Configuration, faults: list[Ow
             continue
         found = tuple(guarded(check_, check_.predict, program, faults))
         if found and program.roots:
-            alone = {
-                fault.place for root in program.alone() for fault in guarded(check_, check_.predict, root, faults)
-            }
+            alone = {fault.place for root in program.alone() for fault in guarded(check_, check_.predict, root, faults)}
             found = tuple(fault for fault in found if fault.place in alone)
         for fault in found:
             key = (check_.name, fault.place, fault.subject, fault.about and fault.about.key)

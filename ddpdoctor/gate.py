@@ -33,6 +33,8 @@ def status(report: Report, request: Request) -> Status:
         fail_on = checked.project.configuration.fail_on
         if any(counts(finding, fail_on) for finding in checked.findings):
             return Status.FINDINGS
+    if any(checked.project.configuration.unusable is not None for checked in report.projects):
+        return Status.USAGE
     if report.faults or _any_failed(report) or not all_asked_for_was_checked(report, request):
         return Status.NOT_RUN
     return Status.CLEAN

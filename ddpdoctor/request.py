@@ -51,16 +51,27 @@ def build(
 
 
 def _projects(chosen: Chosen, directory: str, options: Mapping[str, Any]) -> tuple[Project, ...]:
-    """Return the projects that files belong to, each with its configuration."""
+    """Return the projects that files belong to, each with its configuration.
+
+    One that cannot be used takes no other project along.
+    """
     by_file: dict[str | None, Configuration] = {}
     found = []
-    for root, files in projects.by_root(chosen.files, chosen.folders, directory).items():
-        loaded = config.load(root, registry.names)
-        if loaded.file not in by_file:
-            by_file[loaded.file] = _overridden(loaded, options)
-        configuration = by_file[loaded.file]
+    by_root = projects.by_root(chosen.files, chosen.folders, directory)
+    for root, files in by_root.items():
+        try:
+            loaded = config.load(root, registry.names)
+            if loaded.file not in by_file:
+                by_file[loaded.file] = _overridden(loaded, options)
+            configuration = by_file[loaded.file]
+        except config.ConfigurationError as error:
+            if len(by_root) == 1:
+                raise
+            configuration = _overridden(Configuration(), options).with_(unusable=str(error))
         whole = any(_holds(folder, configuration.file) for folder in chosen.folders)
         found.append(Project(root=root, paths=files, configuration=configuration, whole=whole))
+    if all(project.configuration.unusable is not None for project in found):
+        raise MisuseError(found[0].configuration.unusable)
     return tuple(found)
 
 
@@ -87,9 +98,10 @@ def _overridden(configuration: Configuration, options: Mapping[str, Any]) -> Con
     said["unasked"] = frozenset() if said.get("preview", configuration.preview) else registry.previews()
     merged = configuration.with_(**said)
     if merged.select is not None and not merged.select - merged.ignore:
-        said_there = f"{os.path.relpath(merged.file)}: [tool.ddpdoctor]: select and ignore" if merged.file else ""
-        of_the_file = not options["select"] and not options["ignore"]
-        raise MisuseError(f"{said_there if of_the_file else '--select and --ignore'} leave no check")
+        if merged.file and not options["select"] and not options["ignore"]:
+            there = f"{os.path.relpath(merged.file)}: [tool.ddpdoctor]"
+            raise config.ConfigurationError(f"{there}: select and ignore leave no check")
+        raise MisuseError("--select and --ignore leave no check")
     return merged
 
 

@@ -146,13 +146,23 @@ def test_a_file_of_ten_megabytes_is_not_read_and_that_is_said_where_it_matters(r
     (project / "data.py").write_text(comments * (10_000_000 // 100))
     assert ran("check", "--source-only", "data.py") == (0, "No findings in 1 file (source only).\n", "")
     (project / "train.py").write_text(HEAD + comments * (10_000_000 // 100) + FAULT)
-    result = ran("check", "--source-only", "train.py")
-    assert result.status == 0
-    assert result.out.startswith(
-        "train.py:1:1  note  syntax-error  the file is larger than 4 MB and is not read: nothing is said of what"
+    result = ran("check", "--source-only", "--severity", "error", "train.py")
+    assert (result.status, result.out.splitlines()) == (
+        3,
+        [
+            "source: not-run (train.py): the file is larger than 4 MB and was not read",
+            "No findings in 1 file; it was not read (source only).",
+        ],
     )
-    (project / "main.py").write_text(HEAD + "import data, train\n" + FAULT)
-    assert "main.py:6:5  error  rank-conditional-collective" in ran("check", "--source-only", "main.py").out
+    report = json.loads(ran("check", "--source-only", "--format", "json", "train.py").out)
+    assert report["targets"][0]["layers"]["source"]["state"] == "not-run"
+    assert ran("check", "--source-only", ".").out.endswith(
+        "No findings in 2 files; 1 of them was not read (source only).\n"
+    )
+    (project / "main.py").write_text(HEAD + "import data\nfrom train import step\n\nstep()\n" + FAULT)
+    result = ran("check", "--source-only", "main.py")
+    assert (result.status, "main.py:9:5  error  rank-conditional-collective" in result.out) == (1, True)
+    assert "source: checked (main.py): train.py: the file is larger than 4 MB and was not read" in result.out
 
 
 def test_a_file_of_just_the_size_that_is_read_is_read(tmp_path):

@@ -182,3 +182,25 @@ def test_a_name_without_a_standard_input_is_wrong_usage(ran, two):
         2,
         "ddpdoctor: --stdin-filename names what is on the standard input: it needs the path '-'\n",
     )
+
+
+WRONG = "beta/pyproject.toml: [tool.ddpdoctor]: unknown key 'rank'; did you mean 'ranks'?"
+
+
+@pytest.mark.parametrize(("alpha", "status"), [(BOTH, 1), ("x = 1\n", 2)])
+def test_a_configuration_that_cannot_be_used_takes_no_other_project_along(ran, project, alpha, status):
+    write(project, alpha__pyproject_toml="", alpha__train=alpha)
+    write(project, beta__pyproject_toml="[tool.ddpdoctor]\nrank = 2\n", beta__train=BOTH)
+    result = ran("check", "--source-only", "--select", "shuffle-with-sampler", ".")
+    assert result.err == f"ddpdoctor: {WRONG}; what it holds for is not checked\n"
+    assert (result.status, result.out.count("shuffle-with-sampler")) == (status, status % 2)
+    *_, layer, summary = result.out.splitlines()
+    assert layer == f"source: failed (beta/train.py): {WRONG}"
+    assert summary.endswith("in 2 files; 1 of them was not read (source only).")
+    assert ran("check", "--source-only", ".", "--fail-on", "never").status == 2
+
+
+def test_one_project_with_a_configuration_that_cannot_be_used_is_wrong_usage(ran, project):
+    write(project, beta__pyproject_toml="[tool.ddpdoctor]\nrank = 2\n", beta__train=BOTH, train=BOTH)
+    result = ran("check", "--source-only", "beta")
+    assert (result.status, result.out, result.err) == (2, "", f"ddpdoctor: {WRONG}\n")

@@ -73,6 +73,7 @@ def world(rank):
     )
     assert len(program.of(GroupInit)) == 2
 
+
 SETUP = """
 import torch.distributed as dist
 

@@ -396,5 +396,5 @@ def test_a_source_that_was_not_read_is_said_without_a_table(project):
     layers = {"source": LayerState(state="failed", reason="it cannot be read")}
     report = alone(Target(path="a.py", layers=layers))
     assert shown(report, source_only=True) == (
-        "source: failed (a.py): it cannot be read\nNo findings in 1 file (source only).\n"
+        "source: failed (a.py): it cannot be read\nNo findings in 1 file; it was not read (source only).\n"
     )

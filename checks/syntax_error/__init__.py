@@ -11,11 +11,7 @@ from ddpdoctor.trace import Predicted
 def does_not_parse(trace: Predicted) -> Iterator[Fault]:
     """Find the files that Python cannot parse: the script itself, and modules that it imports outside a ``try``."""
     for event in trace.of(Unparsed):
-        if event.is_within("try"):
-            continue
-        if event.unread:
-            message = f"{event.message}: nothing is said of what stands in it"
-            yield Fault(place=event.place, message=message, event=event, severity=Severity.NOTE)
+        if event.is_within("try") or event.unread:  # of what was not read, the layer's state says so
             continue
         cause = f" ({event.cause})" if event.cause else ""
         yield Fault(place=event.place, message=f"the file does not parse: {event.message}{cause}", event=event)

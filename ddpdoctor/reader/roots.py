@@ -120,9 +120,7 @@ def _mentioned(tree: ast.Module) -> frozenset[str]:
     return frozenset(names)
 
 
-def _run_root(
-    walk: Walk, value: Abstract, before: tuple[range, ...], frame: Frame, mentioned: frozenset[str]
-) -> None:
+def _run_root(walk: Walk, value: Abstract, before: tuple[range, ...], frame: Frame, mentioned: frozenset[str]) -> None:
     """Call a function, or the methods of a new object that no other code calls; ``before`` are the module's events."""
     walk.path, walk.dead, walk.loops, walk.within, walk.stack = ALWAYS, False, (), (), ()
     walk.file = walk.project.script

@@ -94,7 +94,7 @@ def _parsed(content: bytes, file: str) -> Source:
 
 def unread(content: bytes, file: str, most: int) -> Source:
     """Return the source of a file that is too large to be parsed."""
-    message = f"the file is larger than {most // 1_000_000} MB and is not read"
+    message = f"the file is larger than {most // 1_000_000} MB and was not read"
     fault = SourceFault(place=Place(file, 1, 1, 1, 1), message=message, unread=True)
     return Source(file=file, text=content.decode("latin-1"), tree=None, fault=fault)
 

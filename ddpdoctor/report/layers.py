@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from ddpdoctor.checkup import Report
-from ddpdoctor.layer import LAYERS, LayerState
+from ddpdoctor.layer import LAYERS, SOURCE, LayerState
 from ddpdoctor.report.summary import plural
 from ddpdoctor.report.table import table
 from ddpdoctor.report.words import Style, printable
@@ -30,11 +30,11 @@ def summary_table(report: Report, style: Style) -> str:
 
 
 def shortcomings(report: Report, layers: Collection[str] = LAYERS) -> list[str]:
-    """Return a line for each of some layers that was not checked, without a table."""
+    """Return a line for each of some layers that was not checked, or that not all was read for, without a table."""
     return [
         f"{layer}: {state.state} ({files}): {'; '.join(_said(state).splitlines())}"
         for layer, state, files in _grouped(report)
-        if state.state != "checked" and layer in layers
+        if (state.state != "checked" or (state.details and layer == SOURCE)) and layer in layers
     ]
 
 

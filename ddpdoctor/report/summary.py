@@ -1,7 +1,8 @@
 """How many findings of which kind there are, as numbers and in words."""
 
-from ddpdoctor.checkup import Checked, Report
+from ddpdoctor.checkup import Checked, Report, Target
 from ddpdoctor.finding import Finding
+from ddpdoctor.layer import SOURCE
 from ddpdoctor.paths import Paths
 from ddpdoctor.record import Record
 from ddpdoctor.report.words import printable
@@ -50,7 +51,7 @@ def _totals(findings: tuple[Finding, ...], known: int) -> Totals:
 
 def sentence(report: Report) -> str:
     """Return the summary in one line."""
-    return f"{_clause(totals(report), len(report.targets))}."
+    return f"{_clause(totals(report), report.targets)}."
 
 
 def project_sentences(report: Report, paths: Paths) -> list[str]:
@@ -58,18 +59,22 @@ def project_sentences(report: Report, paths: Paths) -> list[str]:
     if len(report.projects) == 1:
         return []
     return [
-        f"{printable(paths.shown(checked.project.root))}: {_clause(totals_of(checked), len(checked.targets))}."
+        f"{printable(paths.shown(checked.project.root))}: {_clause(totals_of(checked), checked.targets)}."
         for checked in report.projects
     ]
 
 
-def _clause(counts: Totals, files: int) -> str:
+def _clause(counts: Totals, targets: tuple[Target, ...]) -> str:
     kinds = [
         plural(number, kind)
         for number, kind in ((counts.error, "error"), (counts.warning, "warning"), (counts.note, "note"))
         if number
     ]
-    line = f"{join(kinds) or 'No findings'} in {plural(files, 'file')}"
+    line = f"{join(kinds) or 'No findings'} in {plural(len(targets), 'file')}"
+    unread = sum(target.layers[SOURCE].state != "checked" for target in targets if SOURCE in target.layers)
+    if unread:
+        of_them = "it was" if len(targets) == 1 else f"{unread} of them {'was' if unread == 1 else 'were'}"
+        line += f"; {of_them} not read"
     if counts.preview:
         line += f"; {plural(counts.preview, 'preview finding')} (not counted)"
     if counts.known:
