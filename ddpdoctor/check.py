@@ -21,7 +21,8 @@ class Check(Record):
     trace, ``judge`` says what a run showed of such a fault, and ``observe`` finds the fault in a run by itself: it
     brings the verdict along and is asked for the faults that no prediction accounts for. ``consequence`` marks a check
     whose fault other faults can cause (a hang, a failed rank): it is asked last, without the events that verdicts of
-    others explain.
+    others explain. ``waits`` says that the fault is a wait without an end: a hang that a run comes to at its place is
+    the same fault.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Check(Record):
     judge: Judge | None = None
     observe: Observe | None = None
     consequence: bool = False
+    waits: bool = False
     preview: bool = False
     layers: tuple[str, ...]  # source, model, probe: where the fault can be seen
 

@@ -41,6 +41,7 @@ class State(enum.Enum):
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     NOT_REACHED = "not-reached"
+    NOT_DECIDED = "not-decided"
 
 
 class Label(Record):
@@ -127,6 +128,11 @@ def confirmed(reason: str, *explains: Event, **evidence: object) -> Verdict:
 def refuted(reason: str, **evidence: object) -> Verdict:
     """Return the verdict that the run showed the opposite on the same object."""
     return Verdict(state=State.REFUTED, reason=reason, evidence=evidence)
+
+
+def not_decided(reason: str) -> Verdict:
+    """Return the verdict that no run decides the fault: its check watches none, and the source says it all."""
+    return Verdict(state=State.NOT_DECIDED, reason=reason)
 
 
 def not_reached(reason: str, **evidence: object) -> Verdict:

@@ -183,11 +183,11 @@ def test_the_json_has_the_keys_of_the_schema_in_their_order(report):
     assert list(document["findings"][1]["places"][0]) == ["file", "line", "cell", "label"]
     assert list(document["findings"][1]["fix"]) == ["safe", "description"]
     assert document["summary"] == {
-        "error": 2, "warning": 1, "note": 1, "confirmed": 3, "refuted": 1, "not_reached": 1, "preview": 0,
-        "known": 0,
+        "error": 2, "warning": 1, "note": 1, "confirmed": 3, "refuted": 1, "not_reached": 1, "not_decided": 0,
+        "preview": 0, "known": 0,
     }  # fmt: skip
     assert list(document["summary"]) == [
-        "error", "warning", "note", "confirmed", "refuted", "not_reached", "preview", "known",
+        "error", "warning", "note", "confirmed", "refuted", "not_reached", "not_decided", "preview", "known",
     ]  # fmt: skip
 
 

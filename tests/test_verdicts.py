@@ -6,7 +6,9 @@ import pytest
 from reading import read
 
 from ddpdoctor import registry
+from ddpdoctor.asking import as_finding
 from ddpdoctor.atom import Atom, Literal
+from ddpdoctor.checkup import Configuration
 from ddpdoctor.events import (
     Backward,
     Blocked,
@@ -36,9 +38,11 @@ from ddpdoctor.events import (
     Trial,
 )
 from ddpdoctor.finding import Fault, Severity, State
+from ddpdoctor.layer import CHECKED
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import NONE, Constant, Either, Group, Ref
+from ddpdoctor.verdicts import judged
 
 TRAIN = "/project/train.py"
 
@@ -713,3 +717,47 @@ def test_the_whole_way_from_a_program_to_a_confirmed_finding(tmp_path: Path):
     (found,) = registry.load("unsharded-loader").predict(program)
     loaders = {event.loader.stack[0].column: event.loader for event in program.of(LoaderBuilt)}
     assert found.about == loaders[max(loaders)]
+
+
+# --- what no judge decides --------------------------------------------------------------------------------------------
+
+
+def verdicts_of(*events, severity=Severity.ERROR, line=18):
+    """Return the findings of a run, given one of a check without a judge."""
+    found = as_finding(registry.load("rank0-ddp-forward"), fault(line).with_(severity=severity), "source")
+    layers = dict.fromkeys(("source", "model", "probe"), CHECKED)
+    return judged([found], observed(*events) if events else None, layers, Configuration(), [])
+
+
+def hangs(line):
+    """Return what a run shows of rank 0 that waits at a line for rank 1, which has ended."""
+    alone = Collective(place=at(line), rank=0, op="broadcast")
+    return alone, Blocked(place=at(line), rank=0, inside=alone, seconds=3.2, for_ever=True), ended()[1]
+
+
+@pytest.mark.parametrize("events", [(), ended()])
+def test_of_a_check_without_a_judge_the_run_is_said_to_decide_nothing(events):
+    (finding,) = verdicts_of(*events)
+    assert finding.verdict.state is State.NOT_DECIDED
+
+
+@pytest.mark.parametrize("severity", [Severity.ERROR, Severity.NOTE])
+def test_a_hang_where_the_source_predicts_a_wait_confirms_it_and_is_no_second_finding(severity):
+    (finding,) = verdicts_of(*hangs(18), severity=severity)
+    assert (finding.check, finding.severity) == ("rank0-ddp-forward", Severity.ERROR)
+    assert finding.verdict.state is State.CONFIRMED
+    assert finding.verdict.reason == "the run hung here: rank 1 ended without calling it"
+    assert finding.verdict.evidence["rank 0"] == at(18)
+
+
+def test_a_hang_elsewhere_is_a_finding_of_its_own():
+    first, second = verdicts_of(*hangs(30))
+    assert (first.verdict.state, second.check) == (State.NOT_DECIDED, "hang")
+
+
+def test_the_ranks_that_left_the_group_open_are_named_with_what_is_theirs():
+    begun = [GroupInit(place=at(5), rank=rank, backend="gloo") for rank in (0, 1)]
+    both = judge("process-group-not-destroyed", fault(5), *begun, *ended())
+    assert both.reason == "ranks 0, 1 ended with their process groups open"
+    one = judge("process-group-not-destroyed", fault(5), *begun, *ended("exit", status=3)[1:])
+    assert one.reason == "rank 1 ended with its process group open"

@@ -68,8 +68,10 @@ def ranks_ended_with_it(fault: Fault, run: Observed) -> Verdict:
     natural = sorted(rank for rank, how in ended.items() if how in ("natural", "exit"))
     left = [rank for rank in natural if rank in holding]
     if left:
-        ranks = ", ".join(map(str, left))
-        return confirmed(f"rank {ranks} ended naturally with its process group open", ranks=left)
+        said = f"rank {left[0]} ended with its process group open"
+        if len(left) > 1:
+            said = f"ranks {', '.join(map(str, left))} ended with their process groups open"
+        return confirmed(said, ranks=left)
     if natural and not holding:
         return refuted("every rank destroyed the process group before it ended", ranks=natural)
     how = ", ".join(sorted(set(ended.values()))) or "still running"

@@ -91,6 +91,7 @@ CHECK = Check(
     summary="only some ranks call the DDP wrapper, whose forward exchanges data with all",
     severity=Severity.ERROR,
     layers=("source",),
+    waits=True,
     triggers=(Forward,),
     predict=only_some_ranks_call_the_wrapper,
 )

@@ -118,6 +118,7 @@ CHECK = Check(
     summary="a rank leaves out a backward by what only it knows: the others' all-reduce gets its next one",
     severity=Severity.ERROR,
     layers=("source",),
+    waits=True,
     triggers=(Backward,),
     predict=backward_left_out,
 )

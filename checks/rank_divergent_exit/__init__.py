@@ -76,6 +76,7 @@ CHECK = Check(
     summary="a rank leaves a loop by what only it knows: the others go on and wait for it",
     severity=Severity.ERROR,
     layers=("source",),
+    waits=True,
     triggers=(LeftLoop,),
     predict=left_alone,
 )

@@ -20,6 +20,7 @@ class Totals(Record):
     confirmed: int
     refuted: int
     not_reached: int
+    not_decided: int
     preview: int
     known: int
 
@@ -44,6 +45,7 @@ def _totals(findings: tuple[Finding, ...], known: int) -> Totals:
         confirmed=states.count("confirmed"),
         refuted=states.count("refuted"),
         not_reached=states.count("not-reached"),
+        not_decided=states.count("not-decided"),
         preview=sum(finding.preview and not finding.refuted for finding in findings),
         known=known,
     )
@@ -84,6 +86,7 @@ def _clause(counts: Totals, targets: tuple[Target, ...]) -> str:
         for number, state in (
             (counts.confirmed, "confirmed"),
             (counts.not_reached, "not reached"),
+            (counts.not_decided, "not decided"),
             (counts.refuted, "refuted (not counted)"),
         )
         if number

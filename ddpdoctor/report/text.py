@@ -13,7 +13,7 @@ from ddpdoctor.report.summary import project_sentences, sentence
 from ddpdoctor.report.words import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Style, columns, printable
 
 COLOURS = {"error": (BOLD, RED), "warning": (BOLD, YELLOW), "note": (BOLD, CYAN)}
-STATES = {"confirmed": (BOLD,), "refuted": (DIM,), "not-reached": (DIM,)}
+STATES = {"confirmed": (BOLD,), "refuted": (DIM,), "not-reached": (DIM,), "not-decided": (DIM,)}
 
 
 def render(report: Report, findings: tuple[Shown, ...], paths: Paths, style: Style, *, source_only: bool) -> str:
