@@ -224,7 +224,7 @@ INDEX: tuple[Row, ...] = (
         summary="only some ranks reach a collective: they wait in it for ever",
         severity="error",
         layers=("source", "probe"),
-        triggers=("Collective",),
+        triggers=("Collective", "SubgroupMade"),
         preview=False,
     ),
     Row(

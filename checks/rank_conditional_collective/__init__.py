@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible, literals
-from ddpdoctor.events import Blocked, Collective, Event, Raised
-from ddpdoctor.facts import finished
+from ddpdoctor.events import Blocked, Collective, Event, Raised, SubgroupMade
+from ddpdoctor.facts import finished, in_group
 from ddpdoctor.facts.ranks import completed, excludes, reaching
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
@@ -18,26 +18,68 @@ from ddpdoctor.world import WORLDS
 
 def only_some_ranks_call_it(trace: Predicted) -> Iterator[Fault]:
     """Find collectives under a condition on the rank, at any depth of calls, that nothing completes on the others."""
-    collectives = [event for event in trace.of(Collective) if event.origin == "user"]
+    collectives = [event for event in trace.of(Collective) if event.origin in ("user", "within")]
     partial = [event for event in collectives if event.group is None and divides_ranks(event.when)]
     met = _met_elsewhere(partial, collectives)
     told: set[Collective] = set()
     for event in partial:
-        world = divides_ranks(event.when)
-        if world is None or event in met or event in told:
+        if event in met or event in told:
             continue
-        here = reaching(event.when, WORLDS[world])
-        who = _who(sorted(member.rank for member in here), len(WORLDS[world]), event.op)
         instead = _called_instead(event, collectives)
         told |= {instead} if instead else set()
-        others = f"the others call {instead.op}() in its place" if instead else "the others never call it"
-        elsewhere = (Label(place=instead.place, text=f"the others call {instead.op}()"),) if instead else ()
+        yield _fault(event, instead)
+    for event, instead in _in_another_order([event for event in partial if event in met], collectives):
+        fault = _fault(event, instead)
+        yield fault.with_(fix=Fix(description="call the same collectives in the same order in both arms of the test"))
+    yield from groups_that_only_some_make(trace)
+
+
+def _fault(event: Collective, instead: Collective | None) -> Fault:
+    who = f"{_who(event)} {event.op}() here and {'wait' if _are_several(event) else 'waits'}"
+    others = f"the others call {instead.op}() in its place" if instead else "the others never call it"
+    elsewhere = (Label(place=instead.place, text=f"the others call {instead.op}()"),) if instead else ()
+    return Fault(
+        place=event.place,
+        message=f"{who} for ever: {others}",
+        places=(*elsewhere, *_decided(event), *callers(event)),
+        event=event,
+        fix=Fix(description=f"call {event.op}() on every rank: {_way_out(event)}"),
+    )
+
+
+def groups_that_only_some_make(trace: Predicted) -> Iterator[Fault]:
+    """Find calls of ``new_group`` that some ranks leave out: torch counts the groups, and names them by that.
+
+    torch/distributed/distributed_c10d.py: ``_process_group_name``, and ``_new_process_group_helper``, which splits the
+    communicator of a default group that has a ``device_id`` with all ranks of it.
+    """
+    made = trace.of(SubgroupMade)
+    for event in made:
+        others = [one for one in made if one is not event and one.process == event.process]
+        if not divides_ranks(event.when) or completed(event, others):
+            continue
+        split = any(init.device is not None for init in in_group(trace, event))
+        later = next((one for one in others if one.order > event.order and not divides_ranks(one.when)), None)
+        it, them = ("they", "them") if _are_several(event) else ("it", "it")
+        if split:
+            then = (
+                f"{it} then wait{'' if it == 'they' else 's'} for the others to split NCCL's communicator with {them}"
+            )
+        else:
+            then = (
+                f"the next group has another name on {them} than on the others, and each side waits in it for the other"
+            )
         yield Fault(
             place=event.place,
-            message=f"{who} for ever: {others}",
-            places=(*elsewhere, *callers(event)),
+            message=f"{_who(event)} new_group() here, which every rank has to call: {then}",
+            places=(
+                *((Label(place=later.place, text="the next group"),) if later is not None and not split else ()),
+                *_decided(event),
+                *callers(event),
+            ),
             event=event,
-            fix=Fix(description=f"call {event.op}() on every rank: take it out of the test on {_test(event)}"),
+            severity=Severity.ERROR if split or later is not None else Severity.WARNING,
+            fix=Fix(description=f"call new_group() on every rank, members or not: {_way_out(event)}"),
         )
 
 
@@ -93,15 +135,57 @@ def _called_instead(event: Collective, collectives: list[Collective]) -> Collect
     return None
 
 
-def _who(ranks: list[int], size: int, op: str) -> str:
+def _in_another_order(met: list[Collective], collectives: list[Collective]) -> Iterator[tuple[Collective, Collective]]:
+    """Yield the first calls that do not match where the arms of a test call the same collectives in another order."""
+    arms: dict[tuple[object, ...], list[Collective]] = {}
+    for event in met:
+        arms.setdefault((event.process, event.stack, event.loops, event.when), []).append(event)
+    for (key, mine), (other, theirs) in combinations(arms.items(), 2):
+        ops = [event.op for event in mine], [event.op for event in theirs]
+        if key[:-1] != other[:-1] or ops[0] == ops[1] or sorted(ops[0]) != sorted(ops[1]):
+            continue
+        if completed(mine[0], theirs[:1]) and not any(_has_more(arm, collectives) for arm in (mine, theirs)):
+            yield next(pair for pair in zip(mine, theirs, strict=True) if pair[0].op != pair[1].op)
+
+
+def _has_more(arm: list[Collective], collectives: list[Collective]) -> bool:
+    """Whether an arm has further collectives, under tests of their own or in loops and calls."""
+    here = arm[0]
+    return any(one not in arm and one.process == here.process and one.when >= here.when for one in collectives)
+
+
+def _who(event: Collective | SubgroupMade) -> str:
+    ranks, size = _ranks(event)
     if ranks == list(range(1, size)):
-        return f"every rank but 0 calls {op}() here and waits"
-    if len(ranks) == 1:
-        return f"rank {ranks[0]} calls {op}() here and waits"
-    return f"only some ranks call {op}() here and wait"
+        return "every rank but 0 calls"
+    return f"rank {ranks[0]} calls" if len(ranks) == 1 else "only some ranks call"
 
 
-def _test(event: Collective) -> str:
+def _are_several(event: Collective | SubgroupMade) -> bool:
+    ranks, size = _ranks(event)
+    return len(ranks) != 1 and ranks != list(range(1, size))
+
+
+def _ranks(event: Collective | SubgroupMade) -> tuple[list[int], int]:
+    """Return the ranks that come here in the first launch world in which not all do, and how many it has."""
+    world = WORLDS[divides_ranks(event.when) or ""]
+    return sorted(member.rank for member in reaching(event.when, world)), len(world)
+
+
+def _decided(event: Collective | SubgroupMade) -> tuple[Label, ...]:
+    return (Label(place=event.decided, text="decided here"),) if event.decided is not None else ()
+
+
+def _way_out(event: Collective | SubgroupMade) -> str:
+    """Say what to do about the test that lets only some ranks come here."""
+    where = "" if event.decided is None else f" in line {event.decided.line}"
+    where += f" of {event.decided.file}" if event.decided and event.decided.file != event.place.file else ""
+    if event.left:
+        return f"before the test on {_test(event)}{where}, after which the others do not come here"
+    return f"take it out of the test on {_test(event)}{where}"
+
+
+def _test(event: Collective | SubgroupMade) -> str:
     tests = sorted({literal.atom.text for literal in literals(event.when) if literal.atom.kind == "rank"})
     return tests[0] if tests else "the rank"
 
@@ -175,7 +259,7 @@ CHECK = Check(
     summary="only some ranks reach a collective: they wait in it for ever",
     severity=Severity.ERROR,
     layers=("source", "probe"),
-    triggers=(Collective,),
+    triggers=(Collective, SubgroupMade),
     predict=only_some_ranks_call_it,
     judge=ranks_went_apart,
 )

@@ -61,7 +61,13 @@ def _needs_group(event: Event) -> str | None:
         return "DistributedDataParallel"
     if isinstance(event, SamplerBuilt) and event.sampler.type == SAMPLER:
         return "DistributedSampler" if event.replicas is None or event.sampler_rank is None else None
-    if isinstance(event, Collective) and event.group is None and event.op not in OTHERS and " " not in event.op:
+    if (
+        isinstance(event, Collective)
+        and event.origin != "within"
+        and event.group is None
+        and event.op not in OTHERS
+        and " " not in event.op
+    ):
         return f"{event.op}()"
     return f"{event.by}()" if isinstance(event, GroupAsked) else None
 

@@ -8,7 +8,7 @@ or empty. Paths of types are full dotted names with re-exports resolved: ``torch
 """
 
 from ddpdoctor.events.base import MAIN, Event, Loop, Within
-from ddpdoctor.events.collectives import MEETING, Blocked, Collective
+from ddpdoctor.events.collectives import MEETING, Blocked, Collective, SubgroupMade
 from ddpdoctor.events.data import (
     DatasetBuilt,
     DatasetChanged,
@@ -116,6 +116,7 @@ __all__ = [
     "Seeded",
     "State",
     "StateLoaded",
+    "SubgroupMade",
     "Substituted",
     "SyncBatchNormConverted",
     "SyncSwitched",

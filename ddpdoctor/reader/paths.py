@@ -21,6 +21,9 @@ _OF_LAYERS = (
 ALIASES = (
     ("torch.distributed.distributed_c10d.", "torch.distributed."),
     ("torch.distributed.nn.functional.", "torch.distributed.nn."),
+    ("torch.distributed.fsdp.fully_sharded_data_parallel.", "torch.distributed.fsdp."),
+    ("torch.distributed.checkpoint.state_dict_saver.", "torch.distributed.checkpoint."),
+    ("torch.distributed.checkpoint.state_dict_loader.", "torch.distributed.checkpoint."),
     ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
     ("torch.nn.parallel.data_parallel.", "torch.nn.parallel."),
     ("torch.nn.modules.", "torch.nn."),

@@ -9,6 +9,7 @@ from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import NONE, External, Opaque
 from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.comparisons import compare
+from ddpdoctor.reader.decided import note_decision
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
@@ -123,6 +124,7 @@ def _if(walk: Walk, node: ast.If, frame: Frame) -> None:
     branches = [(assume(before, formula), node.body), (assume(before, negation(formula)), node.orelse)]
     if all(condition is None for condition, _ in branches):
         branches[0] = (before, node.body)
+    note_decision(walk, node.test, branches)
     run_branches(walk, branches, frame)
 
 

@@ -84,6 +84,7 @@ class Walk(Budget):
         self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
         self.roots: list[tuple[range, ...]] = []  # the events of each of them, with those that come before it
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
+        self.decided: dict[Literal, tuple[Place, bool]] = {}  # the tests that let ranks through, or sent some away
         self._at_root = False
         self._atoms: dict[str, Atom] = {}
         self._created: dict[tuple[object, ...], int] = {}

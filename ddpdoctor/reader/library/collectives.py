@@ -20,6 +20,7 @@ from ddpdoctor.reader.abstract import (
     options,
 )
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.host import is_on_cpu
 from ddpdoctor.reader.library.groups import is_whole
@@ -53,6 +54,7 @@ def _collective(walk: Walk, call: Call) -> Abstract:
         device=None if is_none(devices) else lower_optional(devices),
         on_cpu=any(map(is_on_cpu, call.given())),
         loaders=_brought(call),
+        **decided(walk),
     )
     if op in RESULT_ONLY:
         return NONE
@@ -192,7 +194,7 @@ def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
         return None
     op = call.path.rpartition(".")[2]
-    walk.emit(Collective, call.node, op=op, loaders=_brought(call))
+    walk.emit(Collective, call.node, op=op, loaders=_brought(call), **decided(walk))
     padded = op == "gather" and call.receiver.path.startswith("accelerate.")
     return Opaque(call.path, uniform(call.flow(), "padded" if padded else way_of(call.path)))
 
@@ -203,7 +205,7 @@ def _metric_computed(walk: Walk, call: Call) -> Abstract | None:
     if not isinstance(receiver, Made) or not receiver.path.startswith("torchmetrics."):
         return None
     if known(receiver.kwargs.get("sync_on_compute"), True) is not False:
-        walk.emit(Collective, call.node, op="compute")
+        walk.emit(Collective, call.node, op="compute", **decided(walk))
     return Opaque("metric")
 
 

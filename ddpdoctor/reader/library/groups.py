@@ -1,7 +1,7 @@
 """Process groups and collectives: torch.distributed, and what stands in for it."""
 
 from ddpdoctor.condition import asks_for_group
-from ddpdoctor.events import GroupAsked, GroupDestroyed, GroupInit
+from ddpdoctor.events import GroupAsked, GroupDestroyed, GroupInit, SubgroupMade
 from ddpdoctor.reader.abstract import (
     NONE,
     Abstract,
@@ -9,9 +9,11 @@ from ddpdoctor.reader.abstract import (
     Known,
     Opaque,
     is_none,
+    known,
     options,
 )
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.lowering import lower, lower_optional
 from ddpdoctor.reader.ports import port_named
@@ -126,6 +128,9 @@ def _torchelastic(walk: Walk, call: Call) -> Abstract:
 
 def _new_group(walk: Walk, call: Call) -> Abstract:
     _ask(walk, call)
+    alone = call.argument("use_local_synchronization", 4)
+    if not call.open and (alone is None or known(alone, None) is False):
+        walk.emit(SubgroupMade, call.node, **decided(walk))
     return walk.make(call, frozenset({"group"}))
 
 

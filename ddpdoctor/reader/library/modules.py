@@ -187,7 +187,8 @@ def _parameters_of_part(walk: Walk, part: Attribute, call: Call) -> Abstract | N
     return made
 
 
-def _state_dict(walk: Walk, call: Call) -> Abstract | None:
+def state_dict(walk: Walk, call: Call) -> Abstract | None:
+    """``x.state_dict()``: a model's, an optimiser's, a scaler's."""
     receiver = call.receiver
     if isinstance(receiver, (Made, Object, Opaque)):
         made = walk.make(call._replace(args=()), NO_TAGS)
@@ -240,6 +241,6 @@ METHODS = {
     "children": _parameters,
     "named_children": _parameters,
     "buffers": _parameters,
-    "state_dict": _state_dict,
+    "state_dict": state_dict,
     "forward": _forward_method,
 }

@@ -1,0 +1,27 @@
+"""Fabric saves on rank 0 by itself, and every rank waits for that in its ``save``: rank 0 for the others, here."""
+
+import torch
+from lightning.fabric import Fabric
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    fabric = Fabric(accelerator="cuda", devices=4, strategy="ddp")
+    fabric.launch()
+    x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+    dataset = TensorDataset(x, x.square().sum(dim=1, keepdim=True))
+    model = nn.Linear(6, 1)
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.01))
+    loader = fabric.setup_dataloaders(DataLoader(dataset, batch_size=12, shuffle=True))
+    for _ in range(2):
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            fabric.backward(nn.functional.mse_loss(model(inputs), targets))
+            optimizer.step()
+        if fabric.global_rank == 0:
+            fabric.save("last.ckpt", {"model": model})  # <- rank-conditional-collective
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Only the member of a group makes it: to torch the other ranks have made one group fewer."""
+
+# not run: its mark has no judge: a run sees who waits in the next group
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    rank = dist.get_rank()
+    try:
+        x = torch.randn(96, 6, generator=torch.Generator().manual_seed(0))
+        dataset = TensorDataset(x, x.square().sum(dim=1, keepdim=True))
+        sampler = DistributedSampler(dataset)
+        loader = DataLoader(dataset, batch_size=12, sampler=sampler)
+        model = DDP(nn.Linear(6, 1).cuda(), device_ids=[local_rank])
+        if rank == 0:
+            alone = dist.new_group([0])  # <- rank-conditional-collective
+        everyone = dist.new_group(list(range(dist.get_world_size())))
+        dist.barrier(group=everyone)
+        if rank == 0:
+            dist.barrier(group=alone)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(inputs.cuda()), targets.cuda()).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
