@@ -1,12 +1,53 @@
-"""What the reader says of where it was decided which ranks come to a collective, and of calls that contain one."""
+"""Where it was decided which ranks come to a collective, and which calls contain one."""
 
-from reading import read
+import pytest
+from reading import only, read
 
 from ddpdoctor.events import Collective, SubgroupMade
 
-HEAD = """
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-dist.init_process_group("nccl")
-rank = dist.get_rank()
-"""
+INIT = "dist.init_process_group('nccl')\nrank = dist.get_rank()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "left"),
+    [
+        ("if rank == 0:\n    dist.barrier()\n", 1, False),
+        ("if rank == 0:\n    if rank == 0:\n        dist.barrier()\n", 1, False),
+        ("if rank == 0:\n    pass\nif rank == 0:\n    dist.barrier()\n", 3, False),
+        ("def f():\n    if rank:\n        return\n    dist.barrier()\nf()\n", 2, True),
+        ("dist.barrier()\n", None, False),
+    ],
+)
+def test_the_test_that_decides_is_the_one_in_force(tmp_path, body, line, left):
+    event = only(read(tmp_path, INIT + body).of(Collective))
+    first = event.place.line - body[: body.index("dist.barrier")].count("\n")
+    assert (event.decided.line - first + 1 if event.decided else None, event.left) == (line, left)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("import torch.distributed.checkpoint as dcp; dcp.save({}, checkpoint_id='c')", ["save"]),
+        ("import torch.distributed.checkpoint as dcp; dcp.save({}, checkpoint_id='c', no_dist=True)", []),
+        ("from torch.distributed.checkpoint.state_dict_loader import load; load({}, checkpoint_id='c')", ["load"]),
+        (
+            "from torch.distributed.optim import ZeroRedundancyOptimizer as Z; Z([]).consolidate_state_dict()",
+            ["consolidate_state_dict"],
+        ),
+        (
+            "from torch.distributed.fsdp import FullyShardedDataParallel as F; F(nn.Linear(1, 1)).state_dict()",
+            ["state_dict"],
+        ),
+        ("nn.Linear(1, 1).state_dict()", []),
+        ("import deepspeed; e, _, _, _ = deepspeed.initialize(); e.save_checkpoint('c')", ["save_checkpoint"]),
+        ("import lightning; lightning.Trainer().save_checkpoint('c')", ["save_checkpoint"]),
+    ],
+)
+def test_calls_with_collectives_inside_are_seen(tmp_path, call, found):
+    assert [event.op for event in read(tmp_path, INIT + call + "\n").of(Collective)] == found
+
+
+@pytest.mark.parametrize(("more", "made"), [("", 1), (", use_local_synchronization=True", 0)])
+def test_a_group_is_made_by_all_ranks_or_by_its_members(tmp_path, more, made):
+    program = read(tmp_path, INIT + f"dist.new_group([0]{more})\n")
+    assert len(program.of(SubgroupMade)) == made

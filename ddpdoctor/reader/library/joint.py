@@ -56,7 +56,7 @@ def _consolidated(walk: Walk, call: Call) -> Abstract | None:
 
 def _engine_saves(walk: Walk, call: Call) -> Abstract | None:
     """``engine.save_checkpoint(…)`` of DeepSpeed: there are barriers in it (deepspeed/runtime/engine.py)."""
-    if call.receiver is not None and text(call.receiver).startswith("item of deepspeed.initialize"):
+    if call.receiver is not None and text(call.receiver).startswith("deepspeed.initialize"):
         _emit(walk, call)
     return None
 
