@@ -33,6 +33,7 @@ from ddpdoctor.reader.library import (
     engines,
     entries,
     executed,
+    exits,
     files,
     frameworks,
     groups,
@@ -72,6 +73,7 @@ ContextModel = Callable[[Walk, Abstract, ast.AST], "tuple[str, Abstract] | None"
 
 SUBJECTS: tuple[Any, ...] = (
     builtin,
+    exits,
     importing,
     introspection,
     registries,

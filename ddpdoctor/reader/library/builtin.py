@@ -6,7 +6,6 @@ from typing import Any
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import all_of, any_of
-from ddpdoctor.events import LeftLoop, Within
 from ddpdoctor.reader.abstract import (
     NONE,
     Abstract,
@@ -205,23 +204,6 @@ def _returning_decorator(walk: Walk, call: Call) -> Abstract:
     return External("ddpdoctor.identity")
 
 
-def _exit(walk: Walk, call: Call) -> Abstract:
-    if walk.loops:
-        walk.emit(LeftLoop, call.node, how="end", loop=walk.loops[-1])
-    call.frame.exits.append(walk.path)
-    walk.dead = True
-    return NONE
-
-
-def _atexit(walk: Walk, call: Call) -> Abstract | None:
-    """Run what is registered now, as what happens at the end on every path."""
-    if call.args:
-        with walk.inside(Within("atexit", walk.place(call.node))):
-            walk.call(call.args[0], call._replace(args=call.args[1:]))
-        walk.dead = False
-    return call.args[0] if call.args else None
-
-
 def _path_joined(walk: Walk, call: Call) -> Abstract:
     pieces: list[Abstract] = []
     for i, arg in enumerate(call.args):
@@ -284,12 +266,6 @@ FUNCTIONS = {
     "builtins.any": _any,
     "builtins.all": _any,
     "builtins.print": _print,
-    "builtins.exit": _exit,
-    "builtins.quit": _exit,
-    "sys.exit": _exit,
-    "os._exit": _exit,
-    "os.abort": _exit,
-    "atexit.register": _atexit,
     "collections.OrderedDict": _dict,
     "functools.partial": _partial,
     "functools.wraps": _returning_decorator,
