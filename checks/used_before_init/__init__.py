@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import asks_for_group, compatible
+from ddpdoctor.condition import as_formula, asks_for_group, compatible
 from ddpdoctor.events import (
     MAIN,
     Collective,
@@ -21,6 +21,7 @@ from ddpdoctor.facts.ranks import can_hold_alone, runs_alone, runs_distributed
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import is_none
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -42,7 +43,7 @@ def group_comes_too_late(trace: Predicted) -> Iterator[Fault]:
         what = _needs_group(event)
         if what is None or event.process in told or _is_provided_for(event):
             continue
-        forgotten = _is_forgotten_alone(trace, event)
+        forgotten = _is_forgotten_alone(trace, event) or _is_forgotten_by_default(trace, event)
         if not forgotten and not _comes_first(trace, event):
             continue
         left_out = forgotten or _leaves_all_out(trace, event)
@@ -107,6 +108,24 @@ def _is_forgotten_alone(trace: Predicted, event: Event) -> bool:
     return bool(inits and wraps) and all(runs_alone(one) is False for one in (*inits, *wraps))
 
 
+def _is_forgotten_by_default(trace: Predicted, event: Event) -> bool:
+    """Whether a run without options comes here, which the program provides for: it makes no group then, and no replica.
+
+    ``if args.ddp: model = DDP(model)``, and the trainer waits for the other ranks in any case.
+    """
+    if not isinstance(event, (Collective, GroupAsked)) or not trace.complete or not _holds_plainly(event):
+        return False
+    inits = [init for init in trace.of(GroupInit) if init.process in (event.process, MAIN)]
+    wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process and wrap.how == DDP]
+    return bool(inits and wraps) and all(holds_by_default(as_formula(one.when)) is False for one in (*inits, *wraps))
+
+
+def _holds_plainly(event: Event) -> bool:
+    """Whether no option and no launcher keeps a run from coming to an event."""
+    options = frozenset(one for one in event.when if one.atom.by_default is not None or one.atom.definition is not None)
+    return holds_by_default(as_formula(options)) is True and runs_alone(event) is not False
+
+
 def _follows(trace: Predicted, init: GroupInit, event: Event) -> bool:
     """Whether a group is made afterwards, in the same process or in one that it starts."""
     children = {one.child for one in trace.of(ProcessStarted) if one.process == event.process}
@@ -154,7 +173,7 @@ def raised_for_want_of_a_group(fault: Fault, run: Observed) -> Verdict:
         ranks = sorted({event.rank for event in raised if event.rank is not None})
         return confirmed(f"{raised[0].type}: {SAYS}", *raised, line=fault.place, ranks=ranks or "none: the parent")
     here = [event for kind in (ModelWrapped, SamplerBuilt, Collective) for event in seen_at(run.of(kind), fault.place)]
-    left_out = (_leaves_all_out, _is_forgotten_alone)
+    left_out = (_leaves_all_out, _is_forgotten_alone, _is_forgotten_by_default)
     if any(
         isinstance(fault.event, Event) and any(rule(one, fault.event) for rule in left_out) for one in run.predicted
     ):
