@@ -79,7 +79,7 @@ def test_a_long_condition_does_not_take_memory_without_end(tmp_path):
         ("type Point = tuple[float, float]\n", (3, 12)),
         ("def first[T](items: list[T]) -> T:\n    return items[0]\n", (3, 12)),
         ("class Stack[T]:\n    pass\n", (3, 12)),
-        ("x = f'{', '.join(f'{y}' for y in z)}'\n", (3, 12)),
+        ("x = f'{f'{f'{y}'}'}'\n", (3, 12)),
         ("def first[T = int](items: list[T]) -> T:\n    return items[0]\n", (3, 13)),
         ("x = t'{y}'\n", (3, 14)),
         ("try:\n    pass\nexcept ValueError, TypeError:\n    pass\n", (3, 14)),

@@ -14,7 +14,7 @@ from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
 from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
-from ddpdoctor.reader.tags import measures, put_together
+from ddpdoctor.reader.tags import Tags, measures, put_together
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -78,7 +78,7 @@ def _external(walk: Walk, callee: External, call: Call) -> Abstract:
     walk.unfollowed(call.path, call.given(), call.node)
     made = walk.make(call)
     if made.tags and not walk.in_forward and not is_local(call.path):  # a model's forward asks no other rank
-        made.tags = put_together(made.tags)
+        made.tags = _computed(walk, call.path, made.tags)
     return made
 
 
@@ -180,8 +180,24 @@ def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstr
     if own and isinstance(receiver, (Made, Opaque)) and name.endswith("_"):
         receiver.tags |= own  # ``hits.add_(…)``
     elif own and not walk.in_forward and not measures(receiver.tags) and not _computes_alone(receiver):
-        flow = put_together(flow)
+        flow = _computed(walk, name, flow)
     return Opaque(f"{name}()", receiver.tags | flow, origin=origin_of(receiver))
+
+
+def _computed(walk: Walk, name: str, flow: Tags) -> Tags:
+    """Return what flows through something that is not followed: other ranks' numbers may come in.
+
+    Not where a backward pass went through its result: DDP averages the gradients of losses that are each one rank's.
+    """
+    if name in walk.losses:
+        return flow
+    together = put_together(flow)
+    asks = any(word in name.lower() for word in ASKING)
+    return together if together is flow or asks else together | {("computed", name)}
+
+
+ASKING = ("gather", "reduce", "sync", "dist", "all_", "average")
+"""What is in the names of functions that may ask other ranks, and pass gradients through to them."""
 
 
 def _computes_alone(receiver: Abstract) -> bool:

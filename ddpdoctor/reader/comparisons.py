@@ -193,7 +193,7 @@ def _decided(value: Abstract, other: Abstract) -> Expression | None:
 
 def _membership(walk: Walk, item: Abstract, holder: Abstract, node: ast.AST) -> Formula:
     if isinstance(holder, External) and holder.path == "os.environ" and isinstance(item, Known):
-        return _in_environment(walk, str(item.value), node)
+        return in_environment(walk, str(item.value), node)
     if isinstance(holder, Items) and not holder.open:
         if all(isinstance(member, Known) for member in holder.items):
             if isinstance(item, Known):
@@ -233,7 +233,8 @@ def _is_in_a_piece(item: str, holder: Opaque) -> bool:
     return any(item in str(known(part, "")) for part in holder.parts if isinstance(part, Known))
 
 
-def _in_environment(walk: Walk, name: str, node: ast.AST) -> Formula:
+def in_environment(walk: Walk, name: str, node: ast.AST) -> Formula:
+    """Return whether an environment variable is set: by a launcher, or by the script itself."""
     written = walk.environment.get(name)
     if written is not None and any(not when for when, _ in written):
         return True

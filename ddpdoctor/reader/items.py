@@ -197,8 +197,11 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
     if holder.factory is not None and not is_none(holder.factory):
         return _made_for(walk, holder, key, node)
     if isinstance(key, Known):
-        under_any = [cell[-1][1].tags for name, cell in holder.cells.items() if isinstance(name, tuple)]
-        return hinted(str(key.value), holder.extra.union(*under_any), label=f"{text(holder)}[{key.value!r}]")
+        under_any = [cell[-1][1] for name, cell in holder.cells.items() if isinstance(name, tuple)]
+        if len(under_any) == 1 and isinstance(under_any[0], Object):
+            return under_any[0]  # made in a loop over names, a meter for each: what is done to one is done to all
+        flow = holder.extra.union(*(value.tags for value in under_any))
+        return hinted(str(key.value), flow, label=f"{text(holder)}[{key.value!r}]")
     values = [read(cell, walk.path) for cell in holder.cells.values()]
     if len(values) == 1:
         return values[0]

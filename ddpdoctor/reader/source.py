@@ -8,6 +8,7 @@ import warnings
 
 from ddpdoctor.content import decode, lines_of, read_file
 from ddpdoctor.place import Place
+from ddpdoctor.reader.nested_quotes import for_older_python
 from ddpdoctor.reader.shelf import Shelf
 from ddpdoctor.record import Record
 
@@ -79,9 +80,7 @@ def _parsed(content: bytes, file: str) -> Source:
         line = text[: text.find("\N{REPLACEMENT CHARACTER}") + 1].count("\n") + 1
         return _faulty(file, text, line, 1, problem, "save the file as UTF-8, or name its encoding in the first line")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes and the like: the user's Python says so itself
-            return Source(file=file, text=text, tree=ast.parse(text))
+        return Source(file=file, text=text, tree=_tree(text))
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         return _faulty(
@@ -90,6 +89,22 @@ def _parsed(content: bytes, file: str) -> Source:
     except (ValueError, RecursionError, MemoryError) as error:
         cause = None if isinstance(error, ValueError) else "expressions nested deeper than Python allows"
         return _faulty(file, text, 1, 1, f"it cannot be parsed: {error}", cause)
+
+
+def _tree(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes and the like: the user's Python says so itself
+        try:
+            return ast.parse(text)
+        except SyntaxError:
+            older = for_older_python(text) if sys.version_info < (3, 12) else None
+            if older is None:
+                raise
+            try:
+                return ast.parse(older)
+            except SyntaxError:
+                pass  # what is wrong is told of the text as it was written
+            raise
 
 
 def unread(content: bytes, file: str, most: int) -> Source:

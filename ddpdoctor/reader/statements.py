@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from ddpdoctor.atom import Condition, Formula, Literal
 from ddpdoctor.condition import assume, negation, together
 from ddpdoctor.events import LeftLoop, Within
-from ddpdoctor.reader.abstract import NONE, External, Opaque
+from ddpdoctor.reader.abstract import NONE, Opaque
 from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.decided import note_decision
 from ddpdoctor.reader.definitions import run_class_definition, run_function_definition
+from ddpdoctor.reader.failures import failure
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.host import is_on_cpu, on_cpu
@@ -183,7 +184,7 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         ends.append(walk.path)
     with walk.inside(*protected, Within("except", place)):
         for handler in node.handlers:
-            failed = assume(before, _failure(walk, node, handler, frame))
+            failed = assume(before, failure(walk, node, handler, frame))
             if failed is None:
                 continue
             walk.path, walk.dead = failed, False
@@ -202,18 +203,6 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.path, walk.dead = following or after, walk.dead or not ends
     else:
         walk.path, walk.dead = after, not ends
-
-
-def _failure(walk: Walk, node: "ast.Try", handler: ast.ExceptHandler, frame: Frame) -> Formula:
-    """Return under what a handler runs: ``try: rank = dist.get_rank()`` fails where there is no group."""
-    asked = node.body[0].value if len(node.body) == 1 and isinstance(node.body[0], (ast.Assign, ast.Return)) else None
-    asked = asked.left if isinstance(asked, ast.Compare) else asked
-    if isinstance(asked, ast.Call) and last_name(asked.func) in ("get_rank", "get_world_size"):
-        function = walk.evaluate(asked.func, frame)
-        if isinstance(function, External) and function.path.startswith("torch.distributed."):
-            there = walk.literal("torch.distributed is initialised", "world", Expression("initialized"), asked)
-            return negation(there)
-    return walk.literal(f"an exception reaches {walk.line(handler)}")
 
 
 def _types_of(handler: ast.ExceptHandler) -> "list[ast.expr] | list[ast.expr | None]":

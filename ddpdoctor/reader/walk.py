@@ -81,6 +81,7 @@ class Walk(Budget):
         self.discarded: ast.AST | None = None  # the call whose result the present statement throws away
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
+        self.losses: set[str] = set()  # what computes a rank's own loss: a backward pass went through what it gave
         self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
         self.roots: list[tuple[range, ...]] = []  # the events of each of them, with those that come before it
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn

@@ -32,6 +32,7 @@ def _backward(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _emit_backward(walk: Walk, call: Call, tags: Tags, averaged_by: str | None = None) -> None:
+    walk.losses.update(tag[1] for tag in tags if isinstance(tag, tuple) and tag[0] == "computed")
     walk.emit(
         Backward,
         call.node,
