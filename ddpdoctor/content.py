@@ -15,6 +15,18 @@ def is_notebook(file: str) -> bool:
     return file.endswith(".ipynb")
 
 
+def holds_notebook(content: bytes) -> bool:
+    """Whether what came without a name is a notebook: a JSON object that has cells, which is no script of anyone's."""
+    if not content.lstrip().startswith(b"{") or b'"cells"' not in content:
+        return False
+    import json  # only here: no script needs it
+
+    try:
+        return isinstance(json.loads(content)["cells"], list)
+    except (ValueError, KeyError, RecursionError):
+        return False
+
+
 def read_file(file: str, most: int) -> bytes:
     """Return the first bytes of a file: one more than ``most``, where there are as many.
 

@@ -2,7 +2,7 @@
 
 import enum
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import isfinite
 from typing import Any
 
@@ -10,11 +10,16 @@ from ddpdoctor.place import Place
 
 
 class Paths:
-    """Writes paths, and texts that have paths in them, as seen from the working directory."""
+    """Writes paths, and texts that have paths in them, as seen from the working directory.
 
-    def __init__(self, directory: str) -> None:
+    In texts those that lie in it are written so, and those in the folders ``roots`` (absolute), wherever these are.
+    """
+
+    def __init__(self, directory: str, roots: Iterable[str] = ()) -> None:
         self._directory = directory
-        self._inside = directory.rstrip(os.sep) + os.sep
+        folders = sorted({directory, *roots}, key=len, reverse=True)
+        inside = [(folder.rstrip(os.sep) + os.sep, self.shown(folder)) for folder in folders]
+        self._folders = [(f, "" if shown == "." else f"{shown}/") for f, shown in inside if len(f) > 1]
 
     def shown(self, path: str) -> str:
         """Return a path relative to the working directory, with ``/``."""
@@ -26,8 +31,14 @@ class Paths:
             return path.replace(os.sep, "/")
 
     def text(self, text: str) -> str:
-        """Return a text on one line, with the paths of files inside the working directory made relative."""
-        return " ".join(text.split()).replace(self._inside, "") if len(self._inside) > 1 else " ".join(text.split())
+        """Return a text on one line, with the paths of the user's files made relative."""
+        return self._relative(" ".join(text.split()))
+
+    def _relative(self, text: str) -> str:
+        for folder, shown in self._folders:
+            if folder in text:
+                text = text.replace(folder, shown)
+        return text
 
     def plain(self, value: object) -> Any:
         """Return evidence as JSON can write it; a place is ``file:line``."""
@@ -40,7 +51,7 @@ class Paths:
         if value is None or isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, str):
-            return value.replace(self._inside, "") if len(self._inside) > 1 else value
+            return self._relative(value)
         if isinstance(value, Mapping):
             return {str(self.plain(key)): self.plain(item) for key, item in value.items()}
         if isinstance(value, Set):

@@ -6,6 +6,8 @@ from typing import Any
 
 from ddpdoctor import config, names, projects, registry, streams, targets
 from ddpdoctor.checkup import Configuration, Project, Request
+from ddpdoctor.content import holds_notebook
+from ddpdoctor.layer import MODEL, PROBE, SOURCE
 from ddpdoctor.status import MisuseError
 from ddpdoctor.targets import STANDARD_INPUT, Chosen
 
@@ -33,12 +35,16 @@ def build(
     if options["write_baseline"] and options["baseline"] is None:
         raise MisuseError("--write-baseline needs --baseline FILE, which says where to")
     projects = _projects(chosen, directory, options)
+    _expect_findable(projects, options, runs=chosen.only_read is None and not options["source_only"])
+    standard_input = streams.read() if STANDARD_INPUT in paths else None
+    if standard_input is not None and options["stdin_filename"] is None and holds_notebook(standard_input):
+        projects = tuple(project.with_(paths=(f"{project.paths[0]}.ipynb",)) for project in projects)
     runs = all(project.configuration.run for project in projects)
     forbidden = None if runs else "run = false in the configuration: --run runs it all the same"
     return Request(
         projects=projects,
         directory=directory,
-        standard_input=streams.read() if STANDARD_INPUT in paths else None,
+        standard_input=standard_input,
         arguments=tuple(options["arguments"]),
         source_only=options["source_only"],
         run=options["run"],
@@ -73,6 +79,24 @@ def _projects(chosen: Chosen, directory: str, options: Mapping[str, Any]) -> tup
     if all(project.configuration.unusable is not None for project in found):
         raise MisuseError(found[0].configuration.unusable)
     return tuple(found)
+
+
+def _expect_findable(projects: tuple[Project, ...], options: Mapping[str, Any], *, runs: bool) -> None:
+    """Say which of the selected checks nothing can come of, as they are seen in a run only, and none is made.
+
+    Raises MisuseError where that leaves none of those that the command line selects.
+    """
+    asked = {SOURCE, MODEL, PROBE} if options["probe"] else {SOURCE, MODEL} if runs or options["run"] else {SOURCE}
+    selected = frozenset[str]().union(*(project.configuration.select or () for project in projects))
+    unseen = {row.name: row.layers for row in registry.rows() if row.name in selected and asked.isdisjoint(row.layers)}
+    if not unseen:
+        return
+    needed = "--run or --probe" if all(MODEL in layers for layers in unseen.values()) else "--probe"
+    verb = "is" if len(unseen) == 1 else "are"
+    line = f"{', '.join(unseen)} {verb} seen in a run only: nothing can be found without {needed}"
+    if options["select"] and not selected - {*unseen}:
+        raise MisuseError(f"--select: {line}")
+    streams.say(line.replace("nothing can be found", "not looked for"))
 
 
 def _holds(folder: str, file: str | None) -> bool:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from ddpdoctor.content import is_notebook
+from ddpdoctor.content import is_notebook, read_file
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.status import MisuseError
 
@@ -57,6 +57,7 @@ def choose(paths: Iterable[str], directory: str, stdin_name: str | None = None) 
         elif os.path.isfile(full):
             if not os.access(full, os.R_OK):
                 raise MisuseError(f"'{path}' cannot be read: permission denied")
+            _expect_python(full, path)
             files[full] = None
         else:
             raise MisuseError(_absent(path, full))
@@ -70,6 +71,28 @@ def _expect_reachable(full: str, path: str) -> None:
         raise MisuseError(f"'{path}' cannot be read: permission denied") from None
     except OSError:
         return  # what is wrong with it is said by its kind
+
+
+def _expect_python(full: str, path: str) -> None:
+    """Ask whether a file that was named can hold Python: a script needs no suffix, but has none of other languages'."""
+    if full.endswith(SUFFIXES):
+        return
+    if full.lower().endswith(OTHER_SUFFIXES):
+        raise MisuseError(f"'{path}' is no Python file: name a script, a notebook or a folder")
+    try:
+        head = read_file(full, FIRST_BYTES)
+    except OSError:
+        return  # what cannot be read is reported as such
+    if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MisuseError(f"'{path}' is a binary file: name a script, a notebook or a folder")
+
+
+FIRST_BYTES = 8_000
+OTHER_SUFFIXES = (
+    *(".yaml", ".yml", ".json", ".jsonl", ".toml", ".cfg", ".ini", ".conf", ".lock", ".csv", ".tsv", ".xml", ".html"),
+    *(".md", ".rst", ".sh", ".bash", ".slurm", ".sbatch", ".c", ".cc", ".cpp", ".cu", ".h", ".js", ".ts", ".css"),
+)
+"""How files are called that hold something else, which Python may read without complaint (``lr: 0.1``)."""
 
 
 def _absent(path: str, full: str) -> str:

@@ -262,6 +262,10 @@ def test_standard_input_is_read_and_never_run(ran, engine, project, monkeypatch)
         ("", "missing command (see ddpdoctor --help)"),
         ("train.py", "unknown command 'train.py'; to check it: ddpdoctor check train.py"),
         ("lst", "unknown command 'lst'; did you mean 'list'?"),
+        ("check config.yaml", "'config.yaml' is no Python file: name a script, a notebook or a folder"),
+        ("check model.pt", "'model.pt' is a binary file: name a script, a notebook or a folder"),
+        ("check train.py --source-only --select hang",
+         "--select: hang is seen in a run only: nothing can be found without --probe"),
         ("check nope.py", "there is no file 'nope.py'"),
         ("check empty", "there is no Python file in the folder 'empty'"),
         ("check train.py other.py --run", "--run needs exactly one script, but several files were named"),
@@ -295,8 +299,8 @@ def test_standard_input_is_read_and_never_run(ran, engine, project, monkeypatch)
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line_and_status_2(ran, engine, script, rows, arguments, line):
-    for name in ("other.py", "pyproject.toml"):
-        (script.parent / name).write_text("")
+    for name, content in (("other.py", ""), ("pyproject.toml", ""), ("config.yaml", "lr: 0.1"), ("model.pt", "PK\0")):
+        (script.parent / name).write_text(content)
     (script.parent / "empty").mkdir()
     result = ran(*arguments.split())
     assert (result.status, result.out, result.err) == (2, "", f"ddpdoctor: {line}\n")
@@ -323,6 +327,12 @@ def test_an_option_that_cannot_be_meant_is_one_line_and_status_2(ran, engine, sc
     assert result.err.count("\n") == 1
     assert named in result.err
     assert result.err.endswith(f"(see ddpdoctor {help_of} --help)\n")
+
+
+def test_a_selected_check_that_only_a_run_shows_is_named_beside_others(ran, engine, script, rows):
+    result = ran("check", script, "--source-only", "--select", "hang,missing-set-epoch")
+    assert result.err == "ddpdoctor: hang is seen in a run only: not looked for without --probe\n"
+    assert ran("check", script, "--probe", "--select", "hang").err == ""
 
 
 # --- reports and the other commands ---------------------------------------------------------------------------------

@@ -176,6 +176,14 @@ def test_it_can_be_a_notebook(command, project):
     assert "book.ipynb:cell 0:4:10  error  shuffle-with-sampler  " in result.out
 
 
+def test_a_notebook_is_known_by_its_content_where_nothing_names_it(command, project):
+    book = json.dumps({"cells": [{"cell_type": "code", "source": BOTH}]})
+    result = command("check", "-", cwd=project, input=book)
+    assert "-.ipynb:cell 0:4:10  error  shuffle-with-sampler  " in result.out
+    for script in ('{"cells": [1]}.get\n' + BOTH, '{"cells"}\n' + BOTH):
+        assert "-:5:10  error  shuffle-with-sampler  " in command("check", "-", cwd=project, input=script).out
+
+
 def test_a_name_without_a_standard_input_is_wrong_usage(ran, two):
     result = ran("check", "beta", "--stdin-filename", "x.py")
     assert (result.status, result.err) == (

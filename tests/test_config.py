@@ -157,12 +157,12 @@ def test_a_file_that_leaves_no_check_is_wrong_usage(ran, engine, script, rows):
     result = ran("check", script)
     assert (result.status, engine.requests) == (2, [])
     assert result.err == "ddpdoctor: src/pyproject.toml: [tool.ddpdoctor]: select and ignore leave no check\n"
-    assert ran("check", script, "--select", "hang").status == 0
+    assert ran("check", script, "--probe", "--select", "hang").status == 0
 
 
 def test_a_check_that_the_command_line_selects_is_not_ignored_by_the_file(ran, engine, script, rows):
     script.parent.joinpath("pyproject.toml").write_text('[tool.ddpdoctor]\nignore = ["hang", "missing-set-epoch"]\n')
-    ran("check", script, "--select", "hang")
+    ran("check", script, "--probe", "--select", "hang")
     configuration = engine.configuration
     assert (configuration.select, configuration.ignore) == ({"hang"}, {"missing-set-epoch"})
     assert configuration.wants("hang")

@@ -398,3 +398,36 @@ def test_a_source_that_was_not_read_is_said_without_a_table(project):
     assert shown(report, source_only=True) == (
         "source: failed (a.py): it cannot be read\nNo findings in 1 file; it was not read (source only).\n"
     )
+
+
+def test_a_long_line_is_clipped_around_the_place_where_there_is_no_terminal(project):
+    train = project / "train.py"
+    train.write_text(f"x = [{'1, ' * 9000}bad(), {'1, ' * 9000}]\n")
+    found = Finding(
+        check="hang",
+        severity=Severity.ERROR,
+        layer="probe",
+        fault=Fault(place=Place(str(train), 1, 27006, 1, 27011), message="it waits"),
+    )
+    _, code, marker, *_ = shown(
+        alone(Target(path="train.py", layers={"source": CHECKED}), findings=(found,))
+    ).splitlines()
+    assert len(code) < 220 and code[marker.index("^") : marker.rindex("^") + 1] == "bad()"
+
+
+def test_paths_in_messages_are_relative_wherever_the_command_runs(project):
+    folder, elsewhere = project / "src", project / "runs"
+    folder.mkdir(), elsewhere.mkdir()
+    train = folder / "train.py"
+    train.write_text("x = 1\n")
+    found = Finding(
+        check="hang",
+        severity=Severity.ERROR,
+        layer="probe",
+        fault=Fault(place=Place(str(train), 1), message=f"rank 1 waits at {train}:7"),
+    )
+    files = Project(root=str(folder), paths=(str(train),))
+    target = Target(path="../src/train.py", layers={"source": CHECKED})
+    report = Report(version="1", projects=(Checked(project=files, targets=(target,), findings=(found,)),))
+    text = shown(report, directory=str(elsewhere))
+    assert text.startswith("../src/train.py:1:1  error  hang  rank 1 waits at ../src/train.py:7\n")

@@ -17,12 +17,13 @@ def render(report: "Report", request: "Request", form: str, style: "Style", envi
     from ddpdoctor.report.shown import prepare
 
     lines = Lines(request.contents())
+    roots = [checked.project.root for checked in report.projects]
     if form == "github":
         from ddpdoctor.report import github
 
-        paths = Paths(github.root(request.directory, environment))
+        paths = Paths(github.root(request.directory, environment), roots)
         return github.render(report, prepare(report.findings, paths, lines), paths)
-    paths = Paths(request.directory)
+    paths = Paths(request.directory, roots)
     shown = prepare(report.findings, paths, lines)
     if form == "json":
         from ddpdoctor.report import json

@@ -11,6 +11,8 @@ INDENT = 4
 MAX_NOTES = 6
 """So many further places are shown; the JSON report has them all."""
 CUT = "..."
+MOST_COLUMNS = 200
+"""A line of code is cut to so many where there is no terminal: one of generated code can have thousands."""
 FEWEST_COLUMNS = 20
 """A line of code gets at least so many columns, however narrow the terminal is."""
 
@@ -91,8 +93,8 @@ def _excerpt(spot: Spot, margin: Margin) -> tuple[str, int, int]:
         for until in (spot.column - 1, last)
     )
     end = max(min(end, columns(code)), start + 1)
-    room = margin.room()
-    if room is None or columns(code) <= room:
+    room = margin.room() or MOST_COLUMNS
+    if columns(code) <= room:
         return code, start, end
     if min(end, start + room // 2) > room - len(CUT):  # what is marked lies too far to the right
         dropped = start - room // 4
