@@ -30,7 +30,7 @@ def every_backward_is_reduced(trace: Predicted) -> Iterator[Fault]:
             continue
         forward = _wrapped_forward(trace, backward)
         averaged = forward is not None or backward.averaged_by is not None
-        step = _step_of_several(trace, backward) if averaged else None
+        step = (_step_of_several(trace, backward) or _step_of_its_own(trace, backward)) if averaged else None
         if step is None:
             continue
         told.add(around)
@@ -80,6 +80,34 @@ def _step_of_several(trace: Predicted, backward: Backward) -> OptimizerStep | No
     if found is None or any(_zeroed_each_time(event, backward, found) for event in trace.of(GradientsZeroed)):
         return None
     return found
+
+
+def _step_of_its_own(trace: Predicted, backward: Backward) -> OptimizerStep | None:
+    """Return the step that takes the gradients of several backwards, while another optimiser steps in every round.
+
+    That of a generator every other round, and that of its discriminator in each: the next step after the backward is of
+    a model that its loss came through.
+    """
+    after = (one for one in trace.of(OptimizerStep) if one.order > backward.order and one.process == backward.process)
+    step = next((one for one in after if compatible(one.when, backward.when)), None)
+    if step is None or step.optimizer is None or step.loops != backward.loops or not _is_through(trace, backward, step):
+        return None
+    if any(backward.order < one.order < step.order and one.process == step.process for one in trace.of(Backward)):
+        return None
+    steps = [one for one in trace.of(OptimizerStep) if one.optimizer == step.optimizer]
+    now_and_then = as_formula(step.when - backward.when)
+    if any(one.process == step.process and one.place != step.place for one in steps) or not any(counts(now_and_then)):
+        return None
+    if not happens_now_and_then(now_and_then, backward.loops[-1]):
+        return None
+    return None if any(_zeroed_each_time(event, backward, step) for event in trace.of(GradientsZeroed)) else step
+
+
+def _is_through(trace: Predicted, backward: Backward, step: OptimizerStep) -> bool:
+    """Whether a backward goes through the wrapper of a model that an optimiser steps."""
+    wrappers = {one.wrapper for one in trace.of(ModelWrapped) if one.model in step.models or one.wrapper in step.models}
+    through = (one for one in trace.of(Forward) if one.order in backward.forwards and one.loops == backward.loops)
+    return any(one.via == "wrapper" and one.model in wrappers and one.grad for one in through)
 
 
 def _zeroed_each_time(event: GradientsZeroed, backward: Backward, step: OptimizerStep) -> bool:

@@ -227,9 +227,12 @@ def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:
                     None if isinstance(value.value, (str, bool)) else _counted(walk, node, name, constant(value.value))
                 )
                 cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value, expression=count))
-            elif isinstance(value, Opaque) and value.expression in _counters(name):
+            elif isinstance(value, Opaque) and (
+                value.expression in _counters(name) or walk.syntax.only_counts(node, name)  # from a checkpoint, say
+            ):
                 count = _counted(walk, node, name, Expression("named", (name,)))
-                cell[i] = (when, Opaque(f"{name} in {walk.line(node)}", default=value.default, expression=count))
+                label = f"{name} in {walk.line(node)}"
+                cell[i] = (when, Opaque(label, value.tags, default=value.default, expression=count))
 
 
 def _counted(walk: Walk, node: "ast.For | ast.AsyncFor | ast.While", name: str, start: Expression) -> Expression | None:

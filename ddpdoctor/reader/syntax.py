@@ -71,6 +71,19 @@ class Syntax:
         ]
         return len(stores) == 1 and stores[0] in added
 
+    def only_counts(self, loop: Loop, name: str) -> bool:
+        """Whether a loop does nothing to a variable but add whole numbers that are written there."""
+        stores = self._stores_in(loop).get(name, [])
+        added = {
+            id(one.target)
+            for one in own_nodes(loop.body)
+            if isinstance(one, ast.AugAssign)
+            and isinstance(one.op, ast.Add)
+            and isinstance(one.value, ast.Constant)
+            and type(one.value.value) is int
+        }
+        return bool(stores) and all(id(store) in added for store in stores)
+
     def sets(self, loop: Loop, name: str) -> bool:
         """Whether a loop gives a variable a value anew, and does not only add to the one that it has."""
         stores = self._stores_in(loop).get(name)
