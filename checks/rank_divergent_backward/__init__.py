@@ -5,25 +5,32 @@ from collections.abc import Iterator
 from ddpdoctor.atom import Atom, Condition
 from ddpdoctor.check import Check
 from ddpdoctor.condition import as_formula, assume, literals, negation, together
-from ddpdoctor.events import Backward, Event, Forward, LeftLoop
+from ddpdoctor.events import Backward, Event, Forward, LeftLoop, ModelWrapped
 from ddpdoctor.facts import is_distributed, is_rank_process, owned
-from ddpdoctor.facts.apart import is_a_missing_batch, own_tests
+from ddpdoctor.facts.apart import divided_by_rank, is_a_missing_batch, own_tests
 from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
 from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
+from ddpdoctor.truth import divides_ranks
+from ddpdoctor.value import is_none
 
 
 def backward_left_out(trace: Predicted) -> Iterator[Fault]:
     """Find what comes between a rank and the backward of a round that the other ranks go through."""
     if not is_distributed(trace) or owned(trace, "wrap"):
         return
-    forwards = {one.order: one for one in trace.of(Forward) if one.via == "wrapper" and one.grad}
+    grouped = {wrap.wrapper for wrap in trace.of(ModelWrapped) if not is_none(wrap.options.get("process_group"))}
+    wrapped = (one for one in trace.of(Forward) if one.via == "wrapper" and one.grad)
+    forwards = {one.order: one for one in wrapped if one.model not in grouped}
     backwards = [
         one for one in trace.of(Backward) if forwards.keys() & set(one.forwards) and not one.is_within("no_grad")
     ]
     told: set[object] = set()
-    for skip, tests, backward in (*_skipped_rounds(trace, backwards), *_skipped_backwards(trace, forwards, backwards)):
+    for skip, tests, backward in (
+        *_skipped_rounds(trace, backwards),
+        *_skipped_backwards(trace, forwards, backwards),
+    ):
         if not is_rank_process(trace, backward) or not runs_distributed(backward) or told & set(tests):
             continue
         told.update(tests)
@@ -47,7 +54,8 @@ def _skipped_rounds(trace: Predicted, backwards: list[Backward]) -> Iterator[tup
         decides = skip.when - skip.since
         told = literals([as_formula(decides)]) if skip.loop.loaders else ()
         missing = (literal.atom for literal in told if is_a_missing_batch(literal.atom))
-        tests: list[object] = [*own_tests(trace, decides), *missing]
+        by_rank = divided_by_rank(decides) if divides_ranks(following[0].when) is None else None
+        tests: list[object] = [*own_tests(trace, decides), *missing] or ([by_rank] if by_rank is not None else [])
         if tests:
             yield skip, tests, following[0]
 
@@ -78,6 +86,10 @@ def _skipped_backwards(
         around = {place.file for place in (own[0].place, *own[0].stack)}
         tests = list(own_tests(trace, left - forward.when)) if left is not None else []
         near: list[object] = [test for test in tests if test.place is not None and test.place.file in around]
+        by_rank = (
+            divided_by_rank(left - forward.when) if left and not near and not divides_ranks(forward.when) else None
+        )
+        near += [by_rank] if by_rank is not None else []
         if near:
             yield own[0], near, own[0]
 
@@ -97,19 +109,24 @@ def _conditions(backwards: list[Backward], forward: Forward) -> Iterator[Conditi
 
 def _fault(skip: Event, tests: list[object], backward: Backward) -> Fault:
     first = tests[0]
+    by_rank = isinstance(first, Atom) and first.kind == "rank"
     decided = first.place if isinstance(first, Atom) else None
-    why = "by its own data" if isinstance(first, Atom) else "after an exception of its own"
+    if by_rank and isinstance(skip, (Backward, LeftLoop)):
+        decided = skip.decided
+    data = "by its number" if by_rank else "by its own data"
+    why = data if isinstance(first, Atom) else "after an exception of its own"
+    fix = "all_reduce the decision first, so that every rank skips the batch, or none does"
     return Fault(
         place=skip.place,
-        message=f"a rank that leaves this backward out {why} is a step behind the others: their all-reduce is paired "
-        "with its next one, and at the end they wait for one that never comes",
+        message=f"a rank that leaves this backward out {why} is a step behind the others: their all-reduce "
+        "is paired with its next one, and at the end they wait for one that never comes",
         places=(
             *((Label(place=decided, text="decided here"),) if decided is not None else ()),
             *((Label(place=backward.place, text="the backward that is left out"),) if skip is not backward else ()),
         ),
         confidence=Confidence.HIGH if isinstance(first, Atom) else Confidence.MEDIUM,
         event=skip,
-        fix=Fix(description="all_reduce the decision first, so that every rank skips the batch, or none does"),
+        fix=Fix(description="let every rank skip the batch, or none" if by_rank else fix),
     )
 
 

@@ -9,6 +9,7 @@ from ddpdoctor.facts import is_distributed, is_rank_process, owned
 from ddpdoctor.facts.apart import divided_by_rank, kept_by_the_others, meets_in, own_tests
 from ddpdoctor.facts.ranks import runs_distributed
 from ddpdoctor.finding import Confidence, Fault, Fix, Label, Severity
+from ddpdoctor.place import Place
 from ddpdoctor.trace import Predicted
 
 
@@ -39,13 +40,20 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
             place=event.place,
             message=f"{_who(by_rank, own)}, and the others wait for it in {waits} for ever",
             places=(
-                *(Label(place=test.place, text="decided here") for test in tests[:1] if test.place is not None),
+                *(Label(place=place, text="decided here") for place in _decided(event, by_rank, tests[0])),
                 Label(place=meeting.place, text="the others wait here"),
             ),
             confidence=Confidence.MEDIUM if by_rank is None and own and "file" in own[0].local else Confidence.HIGH,
             event=event,
             fix=Fix(description="share the decision first: all_reduce it with ReduceOp.MAX, or broadcast rank 0's"),
         )
+
+
+def _decided(event: LeftLoop, by_rank: Atom | None, test: Atom) -> Iterator[Place]:
+    """Yield where it was decided: a test on the rank can stand in many places."""
+    place = event.decided if by_rank is not None and event.decided is not None else test.place
+    if place is not None:
+        yield place
 
 
 def _what_ends_the_program(trace: Predicted) -> set[Atom]:

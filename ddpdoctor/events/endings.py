@@ -2,6 +2,7 @@
 
 from ddpdoctor.atom import ALWAYS, Condition
 from ddpdoctor.events.base import Event, Loop
+from ddpdoctor.place import Place
 from ddpdoctor.value import Ref
 
 
@@ -28,12 +29,14 @@ class Raised(Event):
 class LeftLoop(Event):
     """P: a loop is left before its end, ``how`` by ``break``, ``return``, a ``raise`` that is caught outside it, or the
     ``test`` of a ``while``; a round of it by ``continue``; or the program (``end``) by an exception or an exit.
-    ``since`` is the condition under which the loop was begun: what ``when`` says beyond it decides the leaving.
+    ``since`` is the condition under which the loop was begun: what ``when`` says beyond it decides the leaving;
+    ``decided`` is the test on the rank in it.
     """
 
     how: str
     loop: Loop
     since: Condition = ALWAYS
+    decided: Place | None = None
 
 
 class Trial(Event):

@@ -3,6 +3,7 @@
 from ddpdoctor.atom import Formula
 from ddpdoctor.events.base import Event
 from ddpdoctor.named import NamedTuple
+from ddpdoctor.place import Place
 from ddpdoctor.value import Ref, Value
 
 
@@ -30,7 +31,8 @@ class Backward(Event):
     """P O: a backward pass. P: ``forwards`` are the forwards that its loss came from, by their ``order``, and
     ``batches`` the loaders whose batches did; ``own_part`` is whether a rank's own part of something did (of a batch);
     ``scaler`` is what the loss was multiplied by, ``None`` where by no gradient scaler. ``averaged_by`` is a framework
-    that was asked for it and has a replica of the model on every rank (``accelerator.backward(loss)``).
+    that was asked for it and has a replica of the model on every rank (``accelerator.backward(loss)``);
+    ``decided`` is the test on the rank that it stands under.
     O: ``reduced`` says whether any wrapper's reducer averaged gradients in it, ``bypassed`` which wrapped models got
     gradients without.
     """
@@ -40,6 +42,7 @@ class Backward(Event):
     own_part: bool = False
     scaler: Value | None = None
     averaged_by: str | None = None
+    decided: Place | None = None
     reduced: bool | None = None
     bypassed: tuple[Ref, ...] = ()
 

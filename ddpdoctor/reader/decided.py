@@ -21,8 +21,10 @@ def note_decision(walk: Walk, test: ast.expr, branches: "Iterable[tuple[Conditio
 
 def decided(walk: Walk) -> dict[str, Any]:
     """Return the fields of an event that say where it was decided which ranks come to it."""
-    path = walk.path
+    inner: dict[str, Any] = {}
     for literal, (place, left) in walk.decided.items():
-        if literal in path and divides_ranks(literal.alone) is not None:
-            return {"decided": place, "left": left}
-    return {}
+        if literal in walk.path:
+            inner = {"decided": place, "left": left}
+            if divides_ranks(literal.alone) is not None:
+                return inner
+    return inner

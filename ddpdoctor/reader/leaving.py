@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from ddpdoctor.atom import Condition, Formula, Literal
 from ddpdoctor.condition import negation
 from ddpdoctor.events import LeftLoop, Loop
+from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
@@ -19,7 +20,7 @@ def leave_loops(walk: Walk, node: ast.AST, frame: Frame, how: str, depth: int = 
 def _leave_outermost(walk: Walk, node: ast.AST, how: str, loops: Iterable[tuple[Loop | None, Condition]]) -> None:
     for loop, before in loops:
         if loop is not None:
-            walk.emit(LeftLoop, node, how=how, loop=loop, since=before)
+            walk.emit(LeftLoop, node, how=how, loop=loop, since=before, decided=decided(walk).get("decided"))
         if loop is not None or how in ("break", "continue"):
             return
 

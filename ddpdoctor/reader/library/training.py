@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from ddpdoctor.events import Backward, OptimizerStep, Seeded
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Opaque, options
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.given import models_given_to
 from ddpdoctor.reader.library.frameworks import may_replicate
 from ddpdoctor.reader.library.layouts import parameter_of
@@ -41,6 +42,7 @@ def _emit_backward(walk: Walk, call: Call, tags: Tags, averaged_by: str | None =
         own_part="shard" in tags,
         scaler=scaler_in(tags),
         averaged_by=averaged_by,
+        decided=decided(walk).get("decided"),
     )
 
 
