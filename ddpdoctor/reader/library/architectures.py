@@ -1,8 +1,9 @@
 """Whole models that libraries make: which of them train BatchNorm layers by default."""
 
+import re
 from collections.abc import Callable
 
-from ddpdoctor.reader.abstract import Abstract, External, Opaque, is_none, known
+from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Opaque, is_none, known
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, has_batch_norm
 from ddpdoctor.reader.objects import Made
 
@@ -60,7 +61,7 @@ def trains_batch_norm(value: Made) -> bool:
     layer = value.argument("norm_layer")
     if layer is not None and not is_none(layer) and value.path.startswith(("torchvision.models.", "timm.")):
         return isinstance(layer, External) and layer.path in BATCH_NORMS
-    if any(name in value.kwargs for name in BY_NORM):
+    if any(name in value.kwargs for name in BY_NORM) and not value.path.startswith(PYG):
         return _encoder_is_normalised(value) if value.path.startswith(SEGMENTERS) else False
     return is_normalised(value.path) or any(rule(value) for rule in RULES)
 
@@ -110,7 +111,33 @@ def _of_monai(value: Made) -> bool:
     return value.path.startswith(MONAI) and last.startswith(families)
 
 
-RULES: tuple[Callable[[Made], bool], ...] = (_named, _segments, _of_monai)
+def _perceptron_of_pyg(value: Made) -> bool:
+    """PyG's ``MLP`` has a BatchNorm1d after each hidden layer unless ``norm`` says otherwise (nn/models/mlp.py)."""
+    norm = known(value.kwargs.get("norm", Known(BATCH_NORM)), "")
+    if value.path not in PERCEPTRONS or not _is_batch_norm(norm) or known(value.kwargs.get("batch_norm")) is False:
+        return False
+    channels, layers = value.argument("channel_list", 0), known(value.kwargs.get("num_layers"))
+    if known(value.kwargs.get("plain_last")) is False:
+        return True
+    return len(channels.items) > 2 if isinstance(channels, Items) else isinstance(layers, int) and layers > 1
+
+
+def _network_of_pyg(value: Made) -> bool:
+    """``GCN(…, norm="BatchNorm")``: PyG's stacked convolutions have no norm by default (nn/models/basic_gnn.py)."""
+    module, _, name = value.path.rpartition(".")
+    return module in PYG and name in STACKED and _is_batch_norm(known(value.kwargs.get("norm"), ""))
+
+
+def _is_batch_norm(name: object) -> bool:
+    """Whether PyG's resolver takes a name for BatchNorm's (torch_geometric/resolver.py): ``"batch_norm"``."""
+    return isinstance(name, str) and re.sub(r"[-_ ]", "", name.lower()) in ("batch", BATCH_NORM.replace("_", ""))
+
+
+BATCH_NORM = "batch_norm"
+PYG = ("torch_geometric.nn", "torch_geometric.nn.models")
+PERCEPTRONS = frozenset({*(f"{module}.MLP" for module in PYG), "torch_geometric.nn.models.mlp.MLP"})
+STACKED = frozenset({"GCN", "GraphSAGE", "GIN", "GAT", "PNA", "EdgeCNN"})
+RULES: tuple[Callable[[Made], bool], ...] = (_named, _segments, _of_monai, _perceptron_of_pyg, _network_of_pyg)
 
 
 def _name_or_default(value: Abstract | None) -> str:

@@ -101,6 +101,13 @@ def _prepared(walk: Walk, call: Call) -> Abstract | None:
     return call.args[0] if len(call.args) == 1 else Items(call.args, "tuple")
 
 
+def _prepared_alone(walk: Walk, call: Call) -> Abstract | None:
+    """``accelerator.prepare_data_loader(loader)``, ``accelerator.prepare_model(model)``: as ``prepare`` does."""
+    given = call.args[0] if call.args else next((call.kwargs[name] for name in PREPARED if name in call.kwargs), None)
+    return _prepared(walk, call._replace(args=(given,))) if given is not None else None
+
+
+PREPARED = ("data_loader", "model", "optimizer", "scheduler")
 EVENNESS = ("even_batches", "dataloader_config", "kwargs_handlers")
 """What can keep Accelerate from evening batches out (accelerate/data_loader.py: ``BatchSamplerShard``)."""
 
@@ -215,6 +222,7 @@ METHODS = {
     "setup_module": _prepared,
     "setup_optimizers": _prepared,
     "setup_dataloaders": _prepared,
+    **{f"prepare_{name}": _prepared_alone for name in PREPARED},
     "unwrap_model": _unwrapped,
     "fit": _fit,
     **dict.fromkeys(["test", "validate"], _evaluated),
