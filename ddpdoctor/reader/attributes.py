@@ -25,6 +25,10 @@ def get_attribute(walk: Walk, value: Abstract, name: str, node: ast.AST) -> Abst
     return Attribute(value, name) if reader is None else reader(walk, value, name, node)
 
 
+OWN_MODE = "mode"
+"""The hidden attribute of a module that was put into a mode by itself (library/norms.py)."""
+
+
 def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
     cell = value.attributes.get(name)
     if cell is not None:
@@ -34,6 +38,8 @@ def _of_object(walk: Walk, value: Object, name: str, node: ast.AST) -> Abstract:
         return _bound(walk, found, value, node)
     if name == "__class__":
         return value.cls
+    if name == "training" and walk.in_forward and walk.evaluates and OWN_MODE not in value.attributes:
+        return Known(False)  # torch.nn.Module.train: eval() is for all modules inside
     if name == "__dict__":
         return Table(value.attributes)
     if name == "_modules":  # of torch.nn.Module: what it was given that is a module

@@ -59,6 +59,7 @@ class Walk(Budget):
         self.start_method = default_start_method(sys.version_info[:2])
         self.in_wrapper = 0  # how deep inside the forward of a wrapped model
         self.in_forward = 0
+        self.evaluates = False  # whether the model whose forward this is in was put into evaluation mode
         self.syntax = Syntax()
         self.searched: set[tuple[Module, str]] = set()  # the names that are being looked up in modules
         self.called: set[ast.AST] = set()

@@ -74,6 +74,9 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         run = watched(walk, callee, call, run, grad=not any(block.kind == "no_grad" for block in walk.within))
     elif walk.layers is not None:
         walk.layers.setdefault(callee.ref, []).append(walk.path)
+    evaluated = walk.evaluates
+    if walk.in_forward == 0:
+        walk.evaluates = mode_of(walk, callee) is False
     walk.in_forward += 1
     walk.in_wrapper += inside
     block = (Within("forward", walk.place(call.node)),) if inside else ()
@@ -83,6 +86,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
     finally:
         walk.in_forward -= 1
         walk.in_wrapper -= inside
+        walk.evaluates = evaluated
     return tagged(result, tags)
 
 
