@@ -14,7 +14,7 @@ class Net(nn.Module):
     def __init__(self, width=32):
         super().__init__()
         self.layers = GIN(8, width, num_layers=3, jk="cat")
-        self.smoothed = GCN(width, width, num_layers=2, norm="BatchNorm")  # <- unconverted-batchnorm
+        self.smoothed = GCN(width, width, num_layers=2, norm="BatchNorm")
         self.classifier = MLP([width, width, 4], dropout=0.5)
 
     def forward(self, x, edges):
@@ -30,7 +30,7 @@ def main():
         dataset = TensorDataset(torch.rand(640, 64, 8, generator=torch.Generator().manual_seed(0)), torch.zeros(640, 64).long())
         sampler = DistributedSampler(dataset)
         loader = DataLoader(dataset, batch_size=1, sampler=sampler)
-        model = DistributedDataParallel(Net().cuda(), device_ids=[rank])
+        model = DistributedDataParallel(Net().cuda(), device_ids=[rank])  # <- unconverted-batchnorm
         optimizer = torch.optim.Adam(model.parameters())
         for epoch in range(3):
             sampler.set_epoch(epoch)

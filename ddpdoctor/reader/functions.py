@@ -6,13 +6,14 @@ from collections.abc import Callable
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.condition import as_formula, assume, negation
 from ddpdoctor.events import Within
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Opaque, Table
+from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
+from ddpdoctor.reader.settings import Setting, Settings
 from ddpdoctor.reader.tags import NO_TAGS, put_together
 from ddpdoctor.reader.trees import nodes_of
 from ddpdoctor.reader.walk import Walk
@@ -23,6 +24,8 @@ MAX_ACTIVE = 2
 """How many calls of one function may be running: one recursion is followed, a second is not."""
 MAX_VISITS = 60
 """How often one function's body is interpreted."""
+MAX_NESTED, MAX_SECTIONS = 6, 400
+"""How deep a function calls itself to go down into a configuration, and for how many sections and values at most."""
 FEW_VISITS = 4
 MAX_SPENT = 8_000
 """How many steps are spent in one function, with what it calls, before more than a few visits are enough."""
@@ -63,8 +66,12 @@ def run_body(
     counted = on_yield is None or walk.no_entry  # a generator's steps are those of its loops too
     costly = counted and walk.spent.get(body, 0) > most
     tired = visits >= (few if costly else MAX_VISITS)
-    if len(walk.frames) > MAX_DEPTH or active >= MAX_ACTIVE or tired:
+    deeper = isinstance(call.args[-1], Settings) if active and call.args else False
+    bounded = visits >= MAX_SECTIONS or active >= MAX_NESTED if deeper else active >= MAX_ACTIVE or tired
+    if len(walk.frames) > MAX_DEPTH or bounded:
         walk.unfollowed(function.name, call.given(), call.node)
+        if active and call.args and isinstance(call.args[-1], Setting):
+            return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
         return Opaque(f"{function.name}()", flow if walk.in_forward else put_together(flow))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
@@ -182,8 +189,23 @@ def instantiate(walk: Walk, cls: Class, call: Call) -> Abstract:
         if isinstance(after, Function):
             call_function(walk, after, call._replace(args=(made,), kwargs={}))
         return made
+    if _is_plain_dictionary(cls):
+        return call.args[0] if call.args and isinstance(call.args[0], Settings) else walk.call(DICT, call)
     walk.tables.base_called(walk, made, call)
     return made
+
+
+DICT = External("builtins.dict")
+
+
+def _is_plain_dictionary(cls: Class) -> bool:
+    """Whether a class is a dictionary that says at most what it holds of what it was not given: ``__missing__``."""
+    bases = cls.external_bases()
+    return (
+        bool(bases)
+        and all((base in ("builtins.dict", "dict", "collections.OrderedDict")) for base in bases)
+        and all(set(one.attributes) <= {"__missing__", "__doc__"} for one in cls.resolution())
+    )
 
 
 def _returns_something(creator: Function) -> bool:

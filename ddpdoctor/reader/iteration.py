@@ -197,7 +197,13 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         return _item_of_view(walk, value.args[0], last, node)
     if value.args and passes(value):
         return item_of(walk, value.args[0], node, loop, depth)
+    if value.path == "builtins.open" and loop is not None:
+        return Opaque(f"line of {text(value)}", batch_tags(value.tags) | {("round", loop), (LINES, value)})
     return None
+
+
+LINES = "lines"
+"""The tag of a line of a file, and of what is put together from its lines."""
 
 
 def _item_of_range(walk: Walk, value: Made, node: ast.AST, loop: Loop | None) -> Abstract:

@@ -156,12 +156,23 @@ def _rounds_over(
 
 
 def sets_attributes(node: ast.AST) -> bool:
-    """Whether a loop does little more than give an object an attribute a round: ``setattr(self, key, value)``."""
+    """Whether a loop does little more than copy an item a round: ``setattr(new, key, value)``, ``new[key] = …``."""
     if not isinstance(node, ast.For) or len(node.body) > MAX_STATEMENTS:
         return False
     inner = [part for statement in node.body for part in nodes_of(statement)]
     calls = [part.func.id for part in inner if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
-    return "setattr" in calls and not any(isinstance(part, (ast.For, ast.While)) for part in inner)
+    copies = "setattr" in calls or any(_is_copied(node.target, part) for part in inner)
+    return copies and not any(isinstance(part, (ast.For, ast.While)) for part in inner)
+
+
+def _is_copied(target: ast.expr, part: ast.AST) -> bool:
+    """Whether a statement gives a dictionary an item under the key that the round is about: ``for key, value in …``."""
+    if not isinstance(target, ast.Tuple) or not isinstance(part, ast.Assign):
+        return False
+    key, given = target.elts[0], part.targets[0]
+    if not isinstance(key, ast.Name) or not isinstance(given, ast.Subscript):
+        return False
+    return isinstance(given.slice, ast.Name) and given.slice.id == key.id
 
 
 MAX_STATEMENTS = 4

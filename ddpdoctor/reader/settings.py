@@ -63,13 +63,23 @@ class Settings(Opaque):
             value = self.item(key, f"{self.name}[{key!r}]")
             if value is not None:
                 cells[key] = [(ALWAYS, value)]
-        cells.update((key, list(cell)) for key, cell in self.attributes.items() if isinstance(key, str))
+        for name, cell in self.attributes.items():
+            named = _named_item(name)
+            if named is not None:
+                cells[named] = list(cell)
         return Table(cells, more=not self.certain)
 
     def is_mapping(self) -> bool:
         """Whether it is certainly a dictionary: the files hold one, or the program gave it an item by name."""
         named = any(isinstance(key, str) for key in self.attributes)
         return named or (bool(self.contents) and all(isinstance(one, dict) for one in self.contents))
+
+
+def _named_item(key: object) -> str | None:
+    """Return the name of an item that the program set: as an attribute, or by its key."""
+    if isinstance(key, tuple) and key[0] == "item" and isinstance(key[1], str) and key[1][:1] in "'\"":
+        key = key[1][1:-1]
+    return key if isinstance(key, str) else None
 
 
 NAMED_CLASS = r"[A-Za-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z]\w*"

@@ -8,6 +8,7 @@ from ddpdoctor.reader.abstract import Abstract, External, Known, Opaque, Table, 
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.formulas import by_default
+from ddpdoctor.reader.iteration import LINES
 from ddpdoctor.reader.library.files import use_file
 from ddpdoctor.reader.library.kinds import NAMESPACE
 from ddpdoctor.reader.objects import Function, Made, Package, Partial
@@ -33,6 +34,11 @@ def _path_of(source: Abstract | None) -> Abstract:
     cell = source.attributes.get(FILE) if isinstance(source, Opaque) else None
     if cell:
         source = cell[-1][1]
+    lines = (
+        next((tag[1] for tag in source.tags if isinstance(tag, tuple) and tag[0] == LINES), None) if source else None
+    )
+    if isinstance(lines, Made):
+        source = lines
     if isinstance(source, Made) and source.path == OPEN and source.args:
         return source.args[0]
     return source or Known(None)

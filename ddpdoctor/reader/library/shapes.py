@@ -6,7 +6,7 @@ from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
-from ddpdoctor.world import Expression
+from ddpdoctor.world import RANK_LEAVES, Expression
 
 _BUILTIN_TYPES = {
     "builtins.int": (int,),
@@ -25,6 +25,8 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     if isinstance(value, Opaque) and isinstance(value.default, (Known, Items, Table)) and not is_none(value.default):
         return is_instance(value.default, cls)  # what the user gives in its place is of the same type
     if isinstance(value, Opaque) and path in _NO_NUMBERS and _is_a_count(value):
+        return False
+    if isinstance(value, Opaque) and path in _CONTAINERS and _is_of_the_launch(value):
         return False
     if isinstance(value, Object):
         if isinstance(cls, Class):
@@ -46,6 +48,14 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
 
 
 _NO_NUMBERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict", "builtins.str", "builtins.bool"})
+
+
+_CONTAINERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict"})
+
+
+def _is_of_the_launch(value: Opaque) -> bool:
+    """Whether a value is a rank or how many there are, as a number or as the environment has it."""
+    return value.expression is not None and value.expression.operator in (*RANK_LEAVES, "world_size")
 
 
 def _is_a_count(value: Opaque) -> bool:
