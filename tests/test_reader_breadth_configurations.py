@@ -224,3 +224,75 @@ def test_an_item_that_is_set_under_a_condition_is_a_choice(tmp_path):
         "dist.init_process_group(cfg['backend'])\n",
     )
     assert len(only(program.of(GroupInit)).backend.options) == 2
+
+
+NESTED = '{"data": {"train": {"loader": {"batch_size": 4, "shuffle": true}}}, "a": 1, "b": 2, "c": 3, "d": [1]}'
+COPIED_BY_ITSELF = {
+    "a dictionary that misses nothing": (
+        "class Given(dict):\n    def __missing__(self, key):\n        return None\n"
+        "def copied(part):\n    if isinstance(part, dict):\n        new = {}\n        for key, inner in part.items():\n"
+        "            new[key] = copied(inner)\n        return Given(**new)\n"
+        "    return [copied(one) for one in part] if isinstance(part, list) else part\n",
+        "cfg['data']['train']['loader']['shuffle']",
+    ),
+    "a namespace": (
+        "import argparse\ndef copied(part):\n    new = argparse.Namespace()\n    for key, inner in part.items():\n"
+        "        setattr(new, key, copied(inner) if isinstance(inner, dict) else inner)\n    return new\n",
+        "cfg.data.train.loader.shuffle",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", COPIED_BY_ITSELF)
+def test_a_configuration_that_a_function_copies_by_calling_itself_is_the_same(tmp_path, way):
+    function, wanted = COPIED_BY_ITSELF[way]
+    (tmp_path / "a.json").write_text(NESTED)
+    program = read(
+        tmp_path,
+        function + "import json\ncfg = json.load(open('a.json'))\ncfg['rank'] = dist.get_rank()\ncfg = copied(cfg)\n"
+        f"DataLoader([1], shuffle={wanted})\n",
+    )
+    assert default_of(only(program.of(LoaderBuilt)).shuffle) is True
+
+
+def test_a_rank_that_is_put_into_a_configuration_is_copied_with_it(tmp_path):
+    (tmp_path / "a.json").write_text(NESTED)
+    function, _ = COPIED_BY_ITSELF["a dictionary that misses nothing"]
+    program = read(
+        tmp_path,
+        function + "import json\ncfg = json.load(open('a.json'))\ncfg['rank'] = dist.get_rank()\ncfg = copied(cfg)\n"
+        "if cfg['rank'] == 0:\n    dist.barrier()\n",
+    )
+    (literal,) = only(program.of(Collective)).when
+    assert literal.atom.kind == "rank"
+
+
+def test_a_file_of_which_the_lines_are_put_together_is_that_file(tmp_path):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "a.json").write_text(JSON)
+    program = read(
+        tmp_path,
+        "import json\ndef load(path):\n    text = ''\n    with open(path) as f:\n        for line in f:\n"
+        "            line = line.split('//')[0] + '\\n'\n            text += line\n    return json.loads(text)\n"
+        "dist.init_process_group(load('deep/er/a.json')['dist']['backend'])\n",
+    )
+    assert default_of(only(program.of(GroupInit)).backend) == "nccl"
+
+
+SETS = (
+    "part.update({'shuffle': False})",
+    "part.update(shuffle=False)",
+    "part['shuffle'] = False",
+    "cfg['loader']['shuffle'] = False",
+)
+
+
+@pytest.mark.parametrize("statement", SETS)
+def test_what_is_set_in_a_part_of_a_configuration_stays_set(tmp_path, statement):
+    (tmp_path / "a.json").write_text(JSON)
+    program = read(
+        tmp_path,
+        f"import json\ncfg = json.load(open('a.json'))\npart = cfg['loader']\n{statement}\nDataLoader([1], **part)\n"
+        "DataLoader([2], **cfg['loader'])\n",
+    )
+    assert [default_of(event.shuffle) for event in program.of(LoaderBuilt)] == [False, False]

@@ -28,10 +28,11 @@ class Settings(Opaque):
     option names the one file by default.
     """
 
-    __slots__ = ("certain", "contents")
+    __slots__ = ("certain", "contents", "sections")
 
     def __init__(self, name: str, contents: tuple[Any, ...], *, certain: bool) -> None:
         super().__init__(name, CONFIGURATION, origin="configuration")
+        self.sections: dict[object, Settings] = {}  # as they are given out: what the program sets in one stays
         self.contents = contents
         self.certain = certain
 
@@ -46,7 +47,7 @@ class Settings(Opaque):
         if not values:
             return None
         if all(isinstance(value, dict) for value in values):
-            return Settings(name, tuple(values), certain=self.certain)
+            return self.sections.setdefault(key, Settings(name, tuple(values), certain=self.certain))
         first = values[0]
         agreed = all(type(value) is type(first) and value == first for value in values)
         default = _plain(first) if agreed or _all_name_classes(values) else None
@@ -63,23 +64,13 @@ class Settings(Opaque):
             value = self.item(key, f"{self.name}[{key!r}]")
             if value is not None:
                 cells[key] = [(ALWAYS, value)]
-        for name, cell in self.attributes.items():
-            named = _named_item(name)
-            if named is not None:
-                cells[named] = list(cell)
+        cells.update((key, list(cell)) for key, cell in self.attributes.items() if isinstance(key, str))
         return Table(cells, more=not self.certain)
 
     def is_mapping(self) -> bool:
         """Whether it is certainly a dictionary: the files hold one, or the program gave it an item by name."""
         named = any(isinstance(key, str) for key in self.attributes)
         return named or (bool(self.contents) and all(isinstance(one, dict) for one in self.contents))
-
-
-def _named_item(key: object) -> str | None:
-    """Return the name of an item that the program set: as an attribute, or by its key."""
-    if isinstance(key, tuple) and key[0] == "item" and isinstance(key[1], str) and key[1][:1] in "'\"":
-        key = key[1][1:-1]
-    return key if isinstance(key, str) else None
 
 
 NAMED_CLASS = r"[A-Za-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z]\w*"

@@ -140,7 +140,8 @@ def _set_held(walk: Walk, holder: "Object | Made | Opaque", key: Known, value: A
     by_name = isinstance(holder, (Object, Settings)) and isinstance(key.value, str)
     name = key.value if by_name else ("item", text(key))
     if walk.path and name not in holder.attributes and not isinstance(holder, Object):
-        write(holder.attributes, name, frozenset(), unknown_item(holder, key))
+        said = holder.item(key.value, f"{holder.name}[{key.value!r}]") if isinstance(holder, Settings) else None
+        write(holder.attributes, name, frozenset(), said or unknown_item(holder, key))
     if isinstance(holder, Made):
         walk.tables.attribute_written(walk, holder, text(key), value, node)
     write(holder.attributes, name, walk.path, value)

@@ -108,6 +108,15 @@ def _update(walk: Walk, call: Call) -> Abstract | None:
         for key, cell in call.args[0].cells.items() if call.args and isinstance(call.args[0], Table) else ():
             walk.tables.set_item(walk, call.receiver, Known(key), read(cell, walk.path), call.node)
         return NONE
+    if isinstance(call.receiver, Settings):
+        given = dict(call.kwargs)
+        for value in call.args:
+            table = value.table() if isinstance(value, Settings) else value
+            cells = table.cells if isinstance(table, Table) else {}
+            given.update((key, read(cell, walk.path)) for key, cell in cells.items() if isinstance(key, str))
+        for key, one in given.items():
+            walk.tables.set_item(walk, call.receiver, Known(key), one, call.node)
+        return NONE
     if not isinstance(call.receiver, Table):
         may_be_changed(call.receiver or NONE)
         if isinstance(call.receiver, Made) and is_state(call.receiver):
