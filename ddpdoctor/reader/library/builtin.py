@@ -272,6 +272,7 @@ FUNCTIONS = {
     "functools.update_wrapper": _first_argument,
     "ddpdoctor.identity": _first_argument,
     "os.path.join": _path_joined,
+    "batchgenerators.utilities.file_and_folder_operations.join": _path_joined,
     "os.path.expanduser": _first_argument,
     "os.path.abspath": _first_argument,
     "pathlib.Path": _path_joined,

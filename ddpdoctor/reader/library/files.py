@@ -127,7 +127,7 @@ def _own_to_each_process(walk: Walk, call: Call) -> Abstract:
 
 def _tensor_save(walk: Walk, call: Call) -> Abstract:
     """``np.save(path, array)``, ``pickle.dump(object, file)``, safetensors' ``save_file(tensors, path)``."""
-    position = 1 if call.path in ("pickle.dump", "joblib.dump", "safetensors.torch.save_file") else 0
+    position = 0 if call.path == "numpy.save" else 1
     if len(call.args) > position:
         content = call.args[1 - position] if len(call.args) > 1 else NONE
         checkpoint = "checkpoint" in content.tags or _holds_state(content)
@@ -184,8 +184,14 @@ OWN = (
     *("multiprocessing.current_process", "torch.multiprocessing.current_process", "threading.get_native_id"),
 )
 
+SHORT = "batchgenerators.utilities.file_and_folder_operations."
+"""Of the package that nnU-Net stands on: short names for the system's functions, and for a file read or written whole."""
+
 FUNCTIONS = {
     **dict.fromkeys(OWN, _own_to_each_process),
+    **dict.fromkeys((f"{SHORT}isfile", f"{SHORT}isdir"), _exists),
+    **dict.fromkeys((f"{SHORT}load_json", f"{SHORT}load_pickle"), _tensor_load),
+    **{f"{SHORT}{verb}_{kind}": _tensor_save for verb in ("save", "write") for kind in ("json", "pickle")},
     "os.chdir": _change_folder,
     **dict.fromkeys(("pathlib.Path.exists", "pathlib.Path.is_file", "pathlib.Path.is_dir"), _exists),
     "os.path.exists": _exists,
