@@ -39,6 +39,8 @@ LOCAL = frozenset({"clock", "file", "signal"})
 class Walk(Budget):
     """One interpretation of a program."""
 
+    evaluates = False  # whether the model whose forward this is in was put into evaluation mode
+
     def __init__(self, project: Project, tables: Tables, *, steps: int = 400_000, seconds: float = 8.0) -> None:
         super().__init__(steps, seconds)
         self.project = project
@@ -59,7 +61,6 @@ class Walk(Budget):
         self.start_method = default_start_method(sys.version_info[:2])
         self.in_wrapper = 0  # how deep inside the forward of a wrapped model
         self.in_forward = 0
-        self.evaluates = False  # whether the model whose forward this is in was put into evaluation mode
         self.syntax = Syntax()
         self.searched: set[tuple[Module, str]] = set()  # the names that are being looked up in modules
         self.called: set[ast.AST] = set()

@@ -185,7 +185,7 @@ OWN = (
 )
 
 SHORT = "batchgenerators.utilities.file_and_folder_operations."
-"""Of the package that nnU-Net stands on: short names for the system's functions, and for a file read or written whole."""
+"""Of the package that nnU-Net stands on: short names for the system's functions, and for whole files."""
 
 FUNCTIONS = {
     **dict.fromkeys(OWN, _own_to_each_process),
