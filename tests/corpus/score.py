@@ -12,6 +12,7 @@ present a false positive. ``unsure`` labels and those whose harm is ``benign`` o
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -104,7 +105,15 @@ def findings_of(tree: Path, entry: str) -> list[Finding] | None:
     """Return what the source layer reports for a script; ``None`` when it gives no report."""
     command = [sys.executable, "-m", "ddpdoctor", "check", entry, "--source-only", "--format", "json"]
     try:
-        run = subprocess.run(command, check=False, cwd=tree, capture_output=True, text=True, timeout=DEADLINE)
+        run = subprocess.run(
+            command,
+            check=False,
+            cwd=tree,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env={**os.environ, "PYTHONSAFEPATH": "1"},  # the tree may hold an operator.py, which is none of Python's
+        )
         findings: list[Finding] = json.loads(run.stdout)["findings"]
     except (subprocess.TimeoutExpired, ValueError, KeyError):
         return None
