@@ -106,9 +106,11 @@ def _added(event: FileUsed) -> Fault:
 
 
 def _emptied(event: FileUsed) -> Fault:
+    removed = "it removes the file that others log to, and their lines are lost"
+    effect = removed if event.by == "os.remove" else "it empties the file, and its lines end up over the others'"
     return Fault(
         place=event.place,
-        message=f"{_opens(event)} {_name(event.path)} anew: it empties the file, and its lines end up over the others'",
+        message=f"{_opens(event)} {_name(event.path)} anew: {effect}",
         severity=Severity.WARNING,
         confidence=Confidence.MEDIUM,
         places=callers(event, most=2),
@@ -145,8 +147,11 @@ def _anew(event: FileUsed, used: FileUsed) -> Fault:
     )
 
 
-LOGS = frozenset({"logging.FileHandler", "logging.basicConfig"})
-"""They open a log file when they are called, and each process writes on from where it is in it."""
+LOGS = frozenset({"logging.FileHandler", "logging.basicConfig", "os.remove"})
+"""They open a log file when they are called, and each process writes on from where it is in it.
+
+One that is removed before it is opened, to be added to, goes by what removes it.
+"""
 
 
 def _opens(event: FileUsed) -> str:

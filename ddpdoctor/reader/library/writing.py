@@ -3,10 +3,12 @@
 import ast
 from collections.abc import Iterable
 
+from ddpdoctor.events import FileUsed
 from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.files import mode_of, opened_under, record_use, use_file
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
+from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
@@ -136,6 +138,24 @@ def _log_file(walk: Walk, call: Call) -> None:
     letters = known(mode)
     if path is not None and known(path, "") is not None and isinstance(letters, str) and "w" in letters:
         use_file(walk, "write", path, call)
+    elif path is not None and mode is None and _is_removed_first(walk, path):
+        record_use(walk, "write", path, call.node, "os.remove")
+
+
+def _removed(walk: Walk, call: Call) -> None:
+    """``os.remove(path)``."""
+    if call.args:
+        use_file(walk, "remove", call.args[0], call)
+
+
+def _is_removed_first(walk: Walk, path: Abstract) -> bool:
+    """Whether who comes here has removed a file before, where it was there at all."""
+    name = lower(path).text()
+    removals = (one for one in walk.events if isinstance(one, FileUsed) and one.op == "remove")
+    for removal in removals:
+        if removal.path.text() == name and removal.process == walk.process:
+            return all(literal.atom.text == f"{name} exists" for literal in removal.when - walk.path)
+    return False
 
 
 def _mapped(walk: Walk, call: Call) -> None:
@@ -170,6 +190,7 @@ PICTURES = ("PIL.Image.fromarray", "PIL.Image.new", "PIL.Image.open", "torchvisi
 DRAWING = ("plot", "semilogy", "semilogx", "loglog", "scatter", "bar", "hist", "fill_between", "errorbar")
 
 FUNCTIONS = {
+    **dict.fromkeys(("os.remove", "os.unlink"), _removed),
     "logging.FileHandler": _log_file,
     "logging.basicConfig": _log_file,
     "json.dump": _dumped,
