@@ -22,6 +22,7 @@ from ddpdoctor.reader.loops import run_for, run_while
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.tables import Runner
+from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
@@ -57,7 +58,16 @@ def _augmented(walk: Walk, node: ast.AugAssign, frame: Frame) -> None:
         if not tags and not isinstance(value, Opaque) and getattr(value, "value", None).__class__ in (int, float):
             name = f"{text(left)} counted in {walk.line(node)}"
             value = Opaque(name, expression=Expression("counter", (name, True)))
-    assign(walk, node.target, value, frame)
+    own = _own_place(walk, node.target, frame)
+    assign(walk, node.target, Opaque(text(value), value.tags | own) if own else value, frame)
+
+
+def _own_place(walk: Walk, target: ast.expr, frame: Frame) -> Tags:
+    """Return what a rank has computed of where it counts: ``confusion[label, guess] += 1``."""
+    if not isinstance(target, ast.Subscript):
+        return NO_TAGS
+    keys = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return measures(NO_TAGS.union(*(walk.evaluate(one, frame).tags for one in keys if isinstance(one, ast.Name))))
 
 
 def _as_loaded(target: ast.expr) -> ast.expr:

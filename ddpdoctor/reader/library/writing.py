@@ -209,7 +209,9 @@ FUNCTIONS = {
     **dict.fromkeys(("torchvision.utils.save_image", "torchvision.io.write_jpeg"), _tensor_written),
     **dict.fromkeys(("torchvision.io.write_png", "torchaudio.save"), _tensor_written),
     "torchvision.io.write_video": _written,
-    "numpy.loadtxt": _read,
+    "scipy.sparse.save_npz": _written,
+    **dict.fromkeys(("numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "scipy.sparse.load_npz"), _read),
+    "joblib.load": _read,
     **{f"pandas.read_{kind}": _read for kind in ("csv", "pickle", "parquet", "feather", "json", "excel", "hdf")},
     **dict.fromkeys(("numpy.memmap", "numpy.lib.format.open_memmap", "h5py.File"), _mapped),
     **dict.fromkeys(("torch.onnx.export", "safetensors.torch.save_model"), _exported),
@@ -225,6 +227,7 @@ METHODS = {
     **{f"to_{kind}": _written for kind in ("csv", "parquet", "pickle", "excel", "feather", "json")},
     **{f"torch.jit.{made}.save": _exported for made in ("script", "trace", "freeze", "optimize_for_inference")},
     "export_chrome_trace": _written,
+    "tofile": _written,
     "savefig": _pictured,
     **dict.fromkeys(DRAWING, _drawn),
 }
