@@ -24,6 +24,7 @@ from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.host import is_on_cpu
 from ddpdoctor.reader.library.groups import is_whole
+from ddpdoctor.reader.library.hooks import is_lightning_module
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import assign
@@ -191,9 +192,12 @@ def _received(walk: Walk, call: Call) -> Abstract | None:
 
 def _accelerate_collective(walk: Walk, call: Call) -> Abstract | None:
     """Collectives that are methods of a framework's object: not when a project's own object has them."""
+    op = call.path.rpartition(".")[2]
+    if op == "all_gather" and call.receiver is not None and is_lightning_module(call.receiver):
+        walk.emit(Collective, call.node, op=op, loaders=_brought(call), **decided(walk))
+        return Opaque(call.path, uniform(call.flow(), way_of(op)))
     if not isinstance(call.receiver, Made) or not call.receiver.path.startswith(("accelerate.", "lightning.")):
         return None
-    op = call.path.rpartition(".")[2]
     walk.emit(Collective, call.node, op=op, loaders=_brought(call), **decided(walk))
     padded = op == "gather" and call.receiver.path.startswith("accelerate.")
     return Opaque(call.path, uniform(call.flow(), "padded" if padded else way_of(call.path)))

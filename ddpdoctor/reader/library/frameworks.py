@@ -8,7 +8,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.iteration import loaders_in
 from ddpdoctor.reader.library.groups import leaf_of
-from ddpdoctor.reader.library.hooks import run_evaluation
+from ddpdoctor.reader.library.hooks import STATE, run_callbacks, run_evaluation
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.norms import unconverted_norms
 from ddpdoctor.reader.lowering import lower
@@ -60,6 +60,8 @@ _RANKS = {
     "is_global_zero": ("rank", 0),
     "is_local_main_process": ("local_rank", 0),
     "is_local_zero": ("local_rank", 0),
+    "is_world_process_zero": ("rank", 0),
+    "is_local_process_zero": ("local_rank", 0),
 }
 
 
@@ -130,6 +132,11 @@ def _fit(walk: Walk, call: Call) -> Abstract | None:
         if _has_several_ranks(receiver):
             run_evaluation(walk, call, receiver, model, "fit")
     return Opaque("fitted")
+
+
+def _trained(walk: Walk, call: Call) -> Abstract | None:
+    run_callbacks(walk, call)
+    return None
 
 
 def _evaluated(walk: Walk, call: Call) -> Abstract | None:
@@ -225,11 +232,13 @@ METHODS = {
     **{f"prepare_{name}": _prepared_alone for name in PREPARED},
     "unwrap_model": _unwrapped,
     "fit": _fit,
+    **{f"transformers.{name}.train": _trained for name in ("Trainer", "trainer.Trainer", "Seq2SeqTrainer")},
     **dict.fromkeys(["test", "validate"], _evaluated),
 }
 ATTRIBUTES = {
     "accelerate.Accelerator": _attribute,
     "accelerate.PartialState": _attribute,
+    STATE: _attribute,
     "lightning.Trainer": _attribute,
     "lightning.Fabric": _attribute,
     "lightning.fabric.Fabric": _attribute,

@@ -1,13 +1,17 @@
 """What Lightning runs of a module in an evaluation, and what is logged there."""
 
-from ddpdoctor.events import Reported
-from ddpdoctor.reader.abstract import Abstract, Opaque, is_none, known, options
+from collections.abc import Iterable
+
+from ddpdoctor.events import Collective, Event, Reported
+from ddpdoctor.reader.abstract import Abstract, Items, Opaque, is_none, known, options
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.cells import write
 from ddpdoctor.reader.library.kinds import LOADER
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
 from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.truth import divides_ranks
 
 EVALUATION = {
     "fit": ("validation_step", "on_validation_epoch_end", "validation_epoch_end"),
@@ -33,19 +37,51 @@ def run_evaluation(walk: Walk, call: Call, trainer: Made, model: Abstract, metho
             continue
         if method == "fit" and not _is_validated(walk, call, option):
             continue
-        logged: list[Reported] = []
-        with walk.aside(MAX_STEPS):
-            begun = len(walk.events)
-            try:
-                for name in EVALUATION[method]:
-                    hook = class_attribute(walk, option.cls, name)
-                    if isinstance(hook, Function):
-                        walk.call_with(Bound(hook, option), *_arguments(hook, trainer), node=call.node)
-            finally:
-                logged = [event for event in walk.events[begun:] if isinstance(event, Reported)]
-        for event in logged:
-            if event.how == "epoch" and event.loaders:
+        write(option.attributes, "trainer", walk.path, trainer)
+        hooks = [(name, [batch_of(trainer)]) for name in EVALUATION[method]]
+        for event in run_aside(walk, call, option, hooks):
+            if isinstance(event, Reported) and event.how == "epoch" and event.loaders:
                 walk.emit(Reported, call.node, place=event.place, how="epoch", by=event.by, loaders=event.loaders)
+
+
+def run_aside(walk: Walk, call: Call, holder: Object, hooks: "Iterable[tuple[str, list[Abstract]]]") -> list[Event]:
+    """Run hooks of an object, each with its arguments, and return what happens: collectives on some ranks do happen."""
+    seen: list[Event] = []
+    with walk.aside(MAX_STEPS):
+        begun = len(walk.events)
+        try:
+            for name, given in hooks:
+                hook = class_attribute(walk, holder.cls, name)
+                if isinstance(hook, Function):
+                    walk.call_with(Bound(hook, holder), *_arguments(hook, given), node=call.node)
+        finally:
+            seen = walk.events[begun:]
+    for event in seen:
+        if isinstance(event, Collective) and divides_ranks(event.when):
+            walk.events.append(event.with_(order=len(walk.events)))
+    return seen
+
+
+CALLBACK = (
+    *("on_train_begin", "on_epoch_begin", "on_step_begin", "on_step_end", "on_epoch_end"),
+    *("on_evaluate", "on_log", "on_save", "on_train_end"),
+)
+"""The hooks of a callback of transformers that training runs on every rank (transformers/trainer_callback.py)."""
+
+
+def run_callbacks(walk: Walk, call: Call) -> None:
+    """Run the hooks of the callbacks that a trainer of transformers was made with, as its ``train`` does."""
+    trainer = call.receiver
+    given = trainer.kwargs.get("callbacks") if isinstance(trainer, Made) else None
+    callbacks = given.items if isinstance(given, Items) else ()
+    for callback in callbacks:
+        if isinstance(callback, Object) and isinstance(trainer, Made):
+            settings = trainer.kwargs.get("args") or Opaque("args")
+            state = walk.make(call._replace(args=(), kwargs={}), NO_TAGS, STATE)
+            run_aside(walk, call, callback, [(name, [settings, state]) for name in CALLBACK])
+
+
+STATE = "transformers.TrainerState"
 
 
 def _is_validated(walk: Walk, call: Call, model: Object) -> bool:
@@ -60,8 +96,12 @@ MAX_LOADERS = 3
 """``fit(model, train_dataloaders, val_dataloaders, datamodule)``."""
 
 
-def _arguments(hook: Function, trainer: Made) -> list[Abstract]:
-    """Return a batch (of the rank's own) and its number, or what a hook at an epoch's end gets."""
+def batch_of(trainer: Made) -> Abstract:
+    """Return a batch of the rank's own."""
+    return Opaque("batch", NO_TAGS | {("measure", trainer.ref), "data"})
+
+
+def _arguments(hook: Function, given: list[Abstract]) -> list[Abstract]:
+    """Return what a hook gets, and as many unknown values as it takes besides."""
     wanted = len(hook.node.args.posonlyargs) + len(hook.node.args.args) - 1
-    batch = Opaque("batch", NO_TAGS | {("measure", trainer.ref), "data"})
-    return [batch, *(Opaque("batch's number") for _ in range(wanted - 1))] if wanted > 0 else []
+    return [*given, *(Opaque("batch's number") for _ in range(wanted - len(given)))][: max(wanted, 0)]
