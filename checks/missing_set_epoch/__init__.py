@@ -31,7 +31,11 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
             sampler = known.get(ref)
             if sampler is None or not _shuffles(trace, sampler, event) or _seeded_anew(sampler, outer):
                 continue
-            told = list(_told(trace, event, ref, outer))
+            calls = list(_told(trace, event, ref, outer))
+            told = [one for one in calls if not isinstance(one.value, Constant)]
+            if not told and len({one.value for one in calls}) == 1:
+                yield _same_number_fault(event, sampler, outer[0], calls[0])
+                break
             if not told or leave_ranks_out(told, among=event):
                 yield _fault(event, sampler, outer[0], told)
                 break
@@ -66,7 +70,7 @@ def _seeded_anew(sampler: SamplerBuilt, outer: list[Loop]) -> bool:
 
 
 def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) -> Iterator[EpochSet]:
-    """Yield what in the loop over the epochs tells the sampler a number that changes."""
+    """Yield what in the loop over the epochs tells the sampler a number, one that changes or not."""
     around = {loop.place for loop in outer}
     for told in trace.of(EpochSet):
         if told.process != event.process or not compatible(told.when, event.when):
@@ -74,9 +78,7 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
         targets = [value for _, value in alternatives(told.target)]
         if all(isinstance(target, Ref) and target not in (sampler, event.loader) for target in targets):
             continue
-        if not around & {loop.place for loop in told.loops}:
-            continue
-        if not isinstance(told.value, Constant):
+        if around & {loop.place for loop in told.loops}:
             yield told
 
 
@@ -101,6 +103,17 @@ def _late_fault(event: EpochBegun, sampler: SamplerBuilt, told: Sequence[EpochSe
         about=event.loader,
         event=event,
         fix=Fix(description="call sampler.set_epoch(epoch) before this loop over the batches"),
+    )
+
+
+def _same_number_fault(event: EpochBegun, sampler: SamplerBuilt, epochs: Loop, told: EpochSet) -> Fault:
+    """Say that the sampler is told a number that is written there, in every epoch the same."""
+    same = f"the DistributedSampler is told the same epoch each time ({told.value.text()})"
+    never = _fault(event, sampler, epochs)
+    return never.with_(
+        message=f"{same}: every epoch has the same order on every rank",
+        places=(Label(place=told.place, text="told here"), *never.places),
+        fix=Fix(description="give set_epoch the number of the epoch: sampler.set_epoch(epoch)"),
     )
 
 
