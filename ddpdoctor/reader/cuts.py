@@ -12,6 +12,8 @@ EVEN = ("even",)
 SPLITS = frozenset({"numpy.array_split", "torch.tensor_split", "torch.chunk"})
 """Functions whose parts differ in length where the number of parts does not divide the whole."""
 MAX_DEPTH = 4
+RANKS_OF_A_NODE = 8
+"""A length that divides by this one divides by the numbers of ranks that there mostly are."""
 
 
 def marks_of_slice(start: Abstract, stop: Abstract, step: Abstract, place: Place) -> Tags:
@@ -27,6 +29,9 @@ def marks_of_range(args: tuple[Abstract, ...], place: Place) -> Tags:
     """Return the marks of ``range(rank, len(data), n)``."""
     if len(args) != 3 or not _is_of_rank(args[0]) or EVEN in args[1].tags:
         return NO_TAGS
+    if isinstance(args[1], Known):
+        written = args[1].value
+        return frozenset({("cut", place)}) if isinstance(written, int) and written % RANKS_OF_A_NODE else NO_TAGS
     stop = text(args[1])
     whole = stop.startswith("len(") and not any(f" {sign} " in stop for sign in ("-", "//", "%", "*"))
     return frozenset({("cut", place)}) if whole else NO_TAGS
