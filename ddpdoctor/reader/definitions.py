@@ -91,12 +91,20 @@ def run_class_definition(walk: Walk, node: ast.ClassDef, frame: Frame) -> None:
             if isinstance(value, Function) and value.owner is None:
                 value.owner = cls
     named = any(isinstance(base, External) and base.path.endswith("NamedTuple") for base in bases)
-    if named or any(path.endswith(("BaseModel", "BaseSettings")) for path in cls.external_bases()):
+    if named or (_annotates(node) and any(path.endswith(PYDANTIC) for path in cls.external_bases())):
         cls.fields = _fields(node)
     value = cls
     for decorator in reversed(node.decorator_list):
         value = _decorated_class(walk, decorator, value, cls, frame)
     store(walk, node.name, value, frame)
+
+
+PYDANTIC = ("BaseModel", "BaseSettings")
+"""What classes derive from whose annotated names are filled in from arguments."""
+
+
+def _annotates(node: ast.ClassDef) -> bool:
+    return any(isinstance(statement, ast.AnnAssign) for statement in node.body)
 
 
 def _decorated_class(walk: Walk, node: ast.expr, value: Abstract, cls: Class, frame: Frame) -> Abstract:

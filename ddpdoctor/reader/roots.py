@@ -91,7 +91,8 @@ def _speaking(tree: ast.Module, text: str) -> frozenset[str]:
             brought.update(names)
         for name in names:
             said[name] = said.get(name, "") + piece
-    speaking = brought | {name for name, piece in said.items() if speaks_of_ranks(piece)}
+    spoken = {piece for piece in set(said.values()) if speaks_of_ranks(piece)}  # one assignment can have many names
+    speaking = brought | {name for name, piece in said.items() if piece in spoken}
     pending = {name: frozenset(re.findall(_NAMES, piece)) for name, piece in said.items() if name not in speaking}
     while True:
         more = {name for name, used in pending.items() if not speaking.isdisjoint(used)}
