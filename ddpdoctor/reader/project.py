@@ -31,7 +31,8 @@ NEVER_OURS = frozenset(
 """Top-level names that are taken from outside the project unless the script's own folder has them."""
 
 
-def _is_project(folder: str) -> bool:
+def is_project(folder: str) -> bool:
+    """Whether a folder is that of a project which is installed as a package."""
     return os.path.isfile(os.path.join(folder, "pyproject.toml")) or os.path.isfile(os.path.join(folder, "setup.py"))
 
 
@@ -68,7 +69,7 @@ def import_roots(script: str, directory: str) -> tuple[str, ...]:
     roots.append(directory)
     folder = os.path.dirname(script)
     for _ in range(8):
-        if _is_project(folder):
+        if is_project(folder):
             roots += [folder, os.path.join(folder, "src")]
             break
         folder = os.path.dirname(folder)
@@ -95,7 +96,7 @@ class Project:
         self.roots = import_roots(script, directory)
         if written:  # into a folder that is not there yet, perhaps
             self.roots = tuple(dict.fromkeys((os.path.dirname(script), *self.roots)))
-        self.common_roots = (directory, *(root for root in self.roots if _is_project(root)))
+        self.common_roots = (directory, *(root for root in self.roots if is_project(root)))
         self.modules: dict[str, Module | None] = {}
         self._by_file: dict[str, Module] = {}
         self._members: tuple[str, ...] | None = None  # the folders of the workspace's packages, once asked for

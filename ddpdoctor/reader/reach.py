@@ -6,7 +6,7 @@ from ddpdoctor.content import read_file
 from ddpdoctor.reader.concern import found_silent
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.outline import Block, Imported, Outline, outline, outline_of
-from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.project import Project, is_project
 from ddpdoctor.reader.source import MAX_BYTES
 
 
@@ -38,7 +38,7 @@ class Search:
                 module, block = self._pending.pop()
                 if block.spoken:
                     return True
-                self._calls_by_name = self._calls_by_name or block.calls_by_name
+                self._calls_by_name = self._calls_by_name or (block.calls_by_name and not self._is_of_library(module))
                 self._follow(module, block)
         if self._calls_by_name:
             return self._is_about_torch()
@@ -52,6 +52,13 @@ class Search:
         if any(imported.module.partition(".")[0] == "torch" for imported in imports):
             return True
         return any(b"import torch" in _content(file) for file in _beside(self._project.script))
+
+    def _is_of_library(self, module: Module) -> bool:
+        """Whether a module is in a package that its project installs: what that calls by names are its own parts."""
+        top = self._project.find(module.name.partition(".")[0])
+        if top is None or not top.is_package or top.is_namespace:
+            return False
+        return is_project(os.path.dirname(os.path.dirname(top.file)))
 
     def _is_common(self, module: Module) -> bool:
         """Whether a module is in a package that scripts in other folders import by the same name."""
