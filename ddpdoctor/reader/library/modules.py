@@ -22,7 +22,8 @@ from ddpdoctor.reader.functions import call_function
 from ddpdoctor.reader.library.averaging import synced
 from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.layer_uses import watched
-from ddpdoctor.reader.library.norms import has_fixed_norms, mode_of
+from ddpdoctor.reader.library.modes import mode_of
+from ddpdoctor.reader.library.norms import has_fixed_norms
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Function, Made, Object
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures

@@ -5,7 +5,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.changes import moved
 from ddpdoctor.reader.library.devices import DEVICE, device_of, is_cpu, use_device
 from ddpdoctor.reader.library.layouts import moved_to_layout
-from ddpdoctor.reader.library.norms import apply, freeze_each, set_mode
+from ddpdoctor.reader.library.modes import apply, freeze_each, set_mode
 from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
