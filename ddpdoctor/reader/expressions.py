@@ -9,6 +9,7 @@ from ddpdoctor.reader.attributes import get_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.comparisons import compare
+from ddpdoctor.reader.comprehensions import comprehension
 from ddpdoctor.reader.constants import is_small
 from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
@@ -18,7 +19,7 @@ from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.library.kinds import children_of
-from ddpdoctor.reader.loops import comprehension, rounds
+from ddpdoctor.reader.loops import rounds
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary

@@ -15,6 +15,8 @@ model."""
 
 
 NO_TAGS: Tags = frozenset()
+LOCAL = frozenset({"clock", "file", "signal"})
+"""What comes to each rank in its own time, as tags."""
 
 
 @remembered(20_000)

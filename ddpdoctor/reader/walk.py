@@ -23,7 +23,7 @@ from ddpdoctor.reader.start_method import default_start_method
 from ddpdoctor.reader.stored import may_be_changed
 from ddpdoctor.reader.syntax import Syntax
 from ddpdoctor.reader.tables import Tables
-from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
+from ddpdoctor.reader.tags import LOCAL, NO_TAGS, Tags, measures
 from ddpdoctor.reader.unfollowed import NO_MOVERS, may_set_up
 from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Ref
@@ -31,9 +31,6 @@ from ddpdoctor.world import Expression
 
 LayerUses = dict[Ref, list[Condition]]
 """The modules that a forward calls, each with the conditions under which it does."""
-
-LOCAL = frozenset({"clock", "file", "signal"})
-"""What comes to each rank in its own time, as tags."""
 
 
 class Walk(Budget):

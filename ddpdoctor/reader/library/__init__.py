@@ -16,6 +16,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library import (
     archives,
     averaging,
+    buffers,
     builtin,
     changes,
     checkpointing,
@@ -97,6 +98,7 @@ SUBJECTS: tuple[Any, ...] = (
     data,
     modules,
     parts,
+    buffers,
     changes,
     checkpointing,
     moments,

@@ -30,9 +30,9 @@ from ddpdoctor.reader.lowering import lower_optional
 from ddpdoctor.reader.names import assign
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.paths import COLLECTIVES
-from ddpdoctor.reader.tags import Tags, put_together
+from ddpdoctor.reader.tags import LOCAL, Tags, put_together
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.walk import LOCAL, Walk
+from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
 RESULT_ONLY = frozenset({"barrier", "monitored_barrier"})

@@ -88,7 +88,7 @@ ONE = "one of its modules"
 """What the tag of a layer says that a loop over a model's modules goes to."""
 
 
-def _is_frozen(walk: Walk, model: "Made | Object") -> bool:
+def is_frozen(walk: Walk, model: "Made | Object") -> bool:
     """Whether a model's BatchNorm layers were put into evaluation mode, where no further option is given."""
     cell = model.attributes.get(FROZEN, ())
     return any(holds_by_default(as_formula(when - walk.path)) is not False for when, _ in cell)
@@ -109,7 +109,7 @@ def apply(walk: Walk, call: Call) -> Abstract | None:
         tried = Made(path, walk.ref(path, call.node), (), {})
         tried.owner = owner
         walk.call_with(function, tried, node=call.node)
-        frozen |= path in BATCH_NORMS and _may_be_evaluated(walk, tried)
+        frozen |= path in BATCH_NORMS and may_be_evaluated(walk, tried)
     if frozen:
         for _, option in options(receiver):
             if isinstance(option, (Made, Object)):
@@ -132,7 +132,7 @@ def mode_of(walk: Walk, value: Abstract) -> bool | None:
     return bool(found.value) if isinstance(found, Known) else None
 
 
-def _may_be_evaluated(walk: Walk, value: "Made | Object") -> bool:
+def may_be_evaluated(walk: Walk, value: "Made | Object") -> bool:
     """Whether a layer was put into evaluation mode, and not only where an option is given."""
     cell = value.attributes.get(MODE)
     modes = options(read(cell, walk.path)) if cell else ()

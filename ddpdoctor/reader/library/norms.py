@@ -21,7 +21,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.architectures import is_normalised, trains_batch_norm
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, LAYER_LISTS, is_module, layers_of
-from ddpdoctor.reader.library.modes import FROZEN, MAX_DEPTH, MODE, ONE, PARTLY, _is_frozen, _may_be_evaluated
+from ddpdoctor.reader.library.modes import FROZEN, MAX_DEPTH, MODE, ONE, PARTLY, is_frozen, may_be_evaluated
 from ddpdoctor.reader.objects import Class, Function, Made, Object
 from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
@@ -41,7 +41,7 @@ def has_fixed_norms(walk: Walk, wrapper: Abstract) -> bool:
 
 
 def _is_fixed(walk: Walk, model: "Made | Object") -> bool:
-    if _is_frozen(walk, model):
+    if is_frozen(walk, model):
         return True
     return PARTLY in model.attributes and not any(True for _ in _norms(walk, model, set(), 0))
 
@@ -81,15 +81,15 @@ def _norms(walk: Walk, value: Abstract, seen: set[int], depth: int) -> Iterator[
             yield from _norms(walk, read(cell, walk.path), seen, depth + 1)
     elif isinstance(value, Attribute) and isinstance(value.receiver, Made):
         model = value.receiver
-        kept = CONVERTED not in model.attributes and not _is_frozen(walk, model)
+        kept = CONVERTED not in model.attributes and not is_frozen(walk, model)
         if kept and trains_batch_norm(model) and re.fullmatch(NORMALISED_PARTS, value.name):
             yield Norm("", model.path, model.ref.place)
     elif isinstance(value, Opaque):
         for taken_from in _taken_from(value):
             yield from _norms(walk, taken_from, seen, depth + 1)
     elif isinstance(value, (Made, Object)):
-        frozen = depth > 0 and _may_be_evaluated(walk, value)
-        if not frozen and CONVERTED not in value.attributes and not _is_frozen(walk, value):
+        frozen = depth > 0 and may_be_evaluated(walk, value)
+        if not frozen and CONVERTED not in value.attributes and not is_frozen(walk, value):
             yield from _norms_of_module(walk, value, seen, depth)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ddpdoctor.atom import ALWAYS
-from ddpdoctor.reader.abstract import NONE, TRUE, Abstract, Attribute, Choice, Items, Table, known, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Choice, Items, Table, known, options
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read
 from ddpdoctor.reader.library.architectures import trains_batch_norm
@@ -14,8 +14,6 @@ from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
 
-BUFFERS = "registered buffers"
-"""The hidden attribute of a module on which ``register_buffer`` was called."""
 MAX_PARTS = 400
 """How many parts of a model are looked at."""
 
@@ -187,34 +185,6 @@ Parts: TypeAlias = tuple["Made | Object", ...]
 """A model and all modules in it."""
 
 
-def has_buffers(parts: Parts) -> bool | None:
-    """Whether a model has buffers that DDP broadcasts; ``None`` where it is not all shown."""
-    answers = {_own_buffers(part) for part in parts}
-    if True in answers:
-        return True
-    return None if None in answers or not answers else False
-
-
-def _own_buffers(module: "Made | Object") -> bool | None:
-    if BUFFERS in module.attributes:
-        return True
-    if isinstance(module, Object):
-        if any(path in BATCH_NORMS for path in module.cls.external_bases()):
-            return True
-        if any(isinstance(part, Made) and part.path == "torch.nn.Buffer" for _, part in held(module)):
-            return True
-        strange = [part for _, part in held(module) if isinstance(part, Made) and _is_from_elsewhere(part)]
-        plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
-        return False if plain and not strange else None
-    if module.path in BATCH_NORMS or module.path == SYNC_BATCH_NORM or trains_batch_norm(module):
-        return known(module.argument("track_running_stats", 4), True) is not False
-    if module.path.startswith("torch.nn.InstanceNorm"):
-        return known(module.argument("track_running_stats", 4), False) is True
-    if module.path in WRAPPERS:
-        return False
-    return False if module.path.startswith("torch.nn.") and module.path != "torch.nn.Module" else None
-
-
 _KNOWN_PLACES = (
     "torch.",
     "builtins.",
@@ -228,7 +198,7 @@ _KNOWN_PLACES = (
 )
 
 
-def _is_from_elsewhere(value: Made) -> bool:
+def is_from_elsewhere(value: Made) -> bool:
     """Whether something that a module holds was made by code that may well be a model's, and is not known."""
     return not value.path.startswith(_KNOWN_PLACES) and not is_module(value)
 
@@ -248,7 +218,7 @@ def _made_on_the_cpu(module: "Made | Object") -> bool:
         return known_maker and "device" not in module.kwargs and (not module.open or _is_filled_by_one_line(module))
     plain = all(path in ("torch.nn.Module", "builtins.object") for path in module.cls.external_bases())
     return plain and not any(
-        isinstance(part, Made) and part.path != PARAMETER and _is_from_elsewhere(part) for _, part in held(module)
+        isinstance(part, Made) and part.path != PARAMETER and is_from_elsewhere(part) for _, part in held(module)
     )
 
 
@@ -285,19 +255,4 @@ def _is_batch_norm(value: "Made | Object") -> bool:
     return value.path in BATCH_NORMS or trains_batch_norm(value)
 
 
-def _register_buffer(walk: Walk, call: Call) -> Abstract | None:
-    receiver = call.receiver
-    if not isinstance(receiver, Object):
-        return None
-    tensor = call.argument("tensor", 1)
-    if tensor is None or known(tensor, 0) is None:
-        return NONE
-    receiver.attributes.setdefault(BUFFERS, [(walk.path, TRUE)])
-    name = known(call.argument("name", 0))
-    if isinstance(name, str):
-        receiver.attributes[name] = [(ALWAYS, tensor)]
-    return NONE
-
-
-METHODS = {"register_buffer": _register_buffer}
 FUNCTIONS = dict.fromkeys(["torch.set_default_device", "torch.set_default_tensor_type"], _default_device)

@@ -7,12 +7,13 @@ from typing import Any
 from ddpdoctor.events import DATA_PARALLEL, ModelWrapped, StateLoaded, SyncBatchNormConverted
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Opaque, known, options
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.library.buffers import has_buffers
 from ddpdoctor.reader.library.devices import use_device
 from ddpdoctor.reader.library.idle import idle_parts
 from ddpdoctor.reader.library.kinds import BATCH_NORMS, DDP_WRAPPERS, WRAPPERS
 from ddpdoctor.reader.library.modules import wrapped_by
 from ddpdoctor.reader.library.norms import mark_converted, unconverted_norms
-from ddpdoctor.reader.library.parts import around, has_buffers, made_on_the_cpu, parts_of, sync_batch_norm_in
+from ddpdoctor.reader.library.parts import around, made_on_the_cpu, parts_of, sync_batch_norm_in
 from ddpdoctor.reader.library.unshown import may_leave_parts_out
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
