@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ddpdoctor.check import Check
 from ddpdoctor.condition import compatible
 from ddpdoctor.events import (
+    Backward,
     Collective,
     DeviceSelected,
     DeviceUsed,
@@ -57,7 +58,7 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
     unselected = [event for event in uses if not (_selects(trace, event) or _is_moved_in_time(trace, event))]
     for event in unselected:
-        if isinstance(event, DeviceUsed) and event.index is None and _counts(event, init):
+        if isinstance(event, DeviceUsed) and event.index is None and _counts(trace, event, init):
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
             return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
@@ -77,8 +78,13 @@ def _is_use(event: Event) -> bool:
     return isinstance(event, (DeviceUsed, ModelWrapped)) or (isinstance(event, Collective) and event.group is None)
 
 
-def _counts(event: DeviceUsed, init: GroupInit) -> bool:
-    """Whether a use without an index is one of the training: not what a module tries out when it is imported."""
+def _counts(trace: Predicted, event: DeviceUsed, init: GroupInit) -> bool:
+    """Whether a use without an index is one of the training with a group.
+
+    Not what a module tries out when it is imported, nor what is trained to its end before there is a group.
+    """
+    if event.order < init.order and any(event.order < one.order < init.order for one in trace.with_(event, Backward)):
+        return False
     return event.by in MOVES or (event.order > init.order and not event.is_within("try"))
 
 

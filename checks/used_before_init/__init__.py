@@ -97,9 +97,9 @@ def _leaves_all_out(trace: Predicted, event: Event) -> bool:
 def _is_forgotten_alone(trace: Predicted, event: Event) -> bool:
     """Whether a run of one process comes here, which the program provides for: it makes no group then, and no replica.
 
-    ``if distributed: model = DDP(model)``, and the sampler is made in any case.
+    ``if distributed: model = DDP(model)``, and the sampler is made, or the other ranks are waited for, in any case.
     """
-    if not isinstance(event, SamplerBuilt) or not trace.complete or runs_alone(event) is False:
+    if not isinstance(event, (SamplerBuilt, Collective)) or not trace.complete or runs_alone(event) is False:
         return False
     if runs_alone(event.with_(when=frozenset(one for one in event.when if one.atom.kind in LAUNCHED))) is None:
         return False

@@ -60,10 +60,15 @@ def _of_leaf(leaf: Expression, at: Round) -> Any:
 
 
 def number_in(counted: Expression, loop: Loop, number: int) -> Any:
-    """Return the value of a count in a round of a loop; ``UNKNOWN`` where it starts from what is not in the code."""
+    """Return the value of a count in a round of a loop; ``UNKNOWN`` where it starts from what is not in the code.
+
+    Where a run can start from zero or from what it resumes, that is the value in one that starts from zero.
+    """
     here = Expression("round", (loop.place,))
 
     def of_leaf(leaf: Expression) -> Any:
+        if leaf.operator == "named" and any(0 in starts for starts in leaf.operands[1:]):
+            return 0
         return leaf.operands[0] if leaf.operator == "constant" else number if leaf == here else UNKNOWN
 
     return evaluate_with(counted, of_leaf)

@@ -4,7 +4,7 @@ import ast
 
 from ddpdoctor.atom import Formula
 from ddpdoctor.condition import all_of, any_of, as_formula, assume, kinds_in, negation
-from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Truth, known
+from ddpdoctor.reader.abstract import Abstract, Choice, Items, Known, Opaque, Table, Truth, known, options
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.objects import Bound, Class, Function, Generator, Made, Object, Package, Partial
 from ddpdoctor.reader.tags import Tags
@@ -135,14 +135,18 @@ def number(value: Abstract) -> Expression | None:
 
 
 def named(value: Abstract) -> Expression:
-    """Return the expression of a number of which no more than its name is known, or how it is made of such."""
+    """Return the expression of a number of which no more than its name is known, or how it is made of such.
+
+    Which numbers it can be that stand in the code goes along: where a run begins that resumes none.
+    """
     if isinstance(value, Known):
         return constant(value.value)
     if isinstance(value, Opaque) and value.expression is not None and value.expression.operator == "sized":
         inner = value.expression.operands[0]
         assert isinstance(inner, Expression)
         return inner
-    return Expression("named", (text(value),))
+    starts = tuple(known(one) for _, one in options(value) if isinstance(one, Known) and isinstance(one.value, int))
+    return Expression("named", (text(value), starts) if starts else (text(value),))
 
 
 def is_rank(value: Abstract) -> bool:
