@@ -168,7 +168,8 @@ def _bool_op(walk: Walk, node: ast.BoolOp, frame: Frame) -> Abstract:
         last = i == len(node.values) - 1
         here = walk.path if last else assume(walk.path, decides)
         if here is not None:
-            shown = boolean(formula) if isinstance(value, Truth) else value
+            decided = value if last else _decided(value, isinstance(node.op, ast.Or))
+            shown = boolean(formula) if isinstance(value, Truth) else decided
             found.append((here - before, shown))
         further = None if last else assume(walk.path, negation(decides))
         if further is None:
@@ -180,6 +181,16 @@ def _bool_op(walk: Walk, node: ast.BoolOp, frame: Frame) -> Abstract:
     ):
         return boolean(any_of(all_of([as_formula(when), truth_of(walk, value)]) for when, value in found))
     return choice(found)
+
+
+def _decided(value: Abstract, holds: bool) -> Abstract:
+    """Return what an option is where its truth decides: ``args.shuffle and …`` is no ``True`` that it is by default."""
+    usual = value.default if isinstance(value, Opaque) and value.expression is None else None
+    if not isinstance(usual, Known) or bool(usual.value) is holds:
+        return value
+    if isinstance(usual.value, bool):
+        return Known(holds)
+    return value if holds or not isinstance(usual.value, (int, float, str)) else Known(type(usual.value)())
 
 
 def _conditional(walk: Walk, node: ast.IfExp, frame: Frame) -> Abstract:

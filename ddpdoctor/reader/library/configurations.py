@@ -2,6 +2,7 @@
 
 import ast
 import os
+from typing import TypeGuard
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, External, Known, Opaque, Table, known
@@ -11,7 +12,7 @@ from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.iteration import LINES
 from ddpdoctor.reader.library.files import use_file
 from ddpdoctor.reader.library.kinds import NAMESPACE
-from ddpdoctor.reader.objects import Function, Made, Package, Partial
+from ddpdoctor.reader.objects import Function, Made, Object, Package, Partial
 from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.settings import Settings, composed, settings_of
 from ddpdoctor.reader.walk import Walk
@@ -96,6 +97,35 @@ def _as_options(walk: Walk, call: Call, base: Made, depth: int = 4) -> Made:
             value = Opaque(f"cfg.{name}", frozenset({"configuration"}), origin="configuration", default=value)
         made.attributes[name] = [(ALWAYS, value)]
     return made
+
+
+def _merged_from(walk: Walk, call: Call) -> Abstract | None:
+    """``cfg.merge_from_list(args.opts)`` of yacs: from now on what was written into ``cfg`` is a default."""
+    node = call.receiver
+    if _is_cfg_node(node):
+        _given_by_user(node, "cfg")
+    return None
+
+
+def _is_cfg_node(value: Abstract | None) -> TypeGuard[Made | Object]:
+    if isinstance(value, Object):
+        return any(base.endswith(CFG_NODE) for base in value.cls.external_bases())
+    return isinstance(value, Made) and value.path.endswith(CFG_NODE)
+
+
+def _given_by_user(node: Made | Object, path: str, depth: int = 4) -> None:
+    for name, cell in node.attributes.items():
+        label = f"{path}.{name}"
+        for at, (when, value) in enumerate(cell):
+            if isinstance(value, Known):
+                given = Opaque(label, frozenset({"configuration"}), origin="configuration", default=value)
+                cell[at] = (when, given)
+            elif depth and _is_cfg_node(value):
+                _given_by_user(value, label, depth - 1)
+
+
+CFG_NODE = ".CfgNode"
+"""``yacs.config.CfgNode``, and what fvcore makes of it."""
 
 
 def _same(walk: Walk, call: Call) -> Abstract | None:
@@ -206,4 +236,8 @@ FUNCTIONS = {
     "hydra.utils.call": _instantiate,
     **dict.fromkeys(("hydra.utils.get_class", "hydra.utils.get_method", "pydoc.locate"), _named),
 }
-METHODS = {"read": _read, "read_text": _read}
+METHODS = {
+    "read": _read,
+    "read_text": _read,
+    **dict.fromkeys(("merge_from_file", "merge_from_list", "merge_from_other_cfg"), _merged_from),
+}
