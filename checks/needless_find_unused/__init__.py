@@ -31,10 +31,12 @@ def nothing_shows_an_unused_parameter(trace: Predicted) -> Iterator[Fault]:
 
 
 def _varies(trace: Predicted, wrap: ModelWrapped) -> bool:
-    """Whether a training forward leaves parts out in some steps, or two of them use different ones."""
+    """Whether a training forward leaves parts out, in some steps or in all, or two of them use different ones."""
     training = {event.order for event in trace.of(Forward) if event.model == wrap.wrapper and event.grad}
     uses = [event for event in trace.of(LayersUsed) if event.forward in training]
-    return any(event.sometimes for event in uses) or len({frozenset(event.always) for event in uses}) > 1
+    return (
+        any(event.sometimes or event.left_out for event in uses) or len({frozenset(event.always) for event in uses}) > 1
+    )
 
 
 def _freezes(trace: Predicted, wrap: ModelWrapped) -> bool:

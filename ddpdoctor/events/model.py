@@ -130,12 +130,14 @@ class LayersUsed(Event):
     """P: which modules a wrapper's forward (the one of the ``order`` ``forward``) computed with: ``always`` those that
     it calls in every step of one run, ``sometimes`` those that depend on chance or on the data. Both are whole only
     where the wrapper may look for unused parameters in a forward with gradients; else layers are passed over.
+    ``left_out`` are layers with parameters that a module computes with in other forwards, and did not in this one.
     """
 
     model: Ref
     forward: int
     always: tuple[Ref, ...] = ()
     sometimes: tuple[Ref, ...] = ()
+    left_out: tuple[Ref, ...] = ()
 
 
 class ActivationCheckpoint(Event):

@@ -12,6 +12,7 @@ from ddpdoctor.reader.abstract import (
     Known,
 )
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.library.left_out import left_out
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.walk import LayerUses, Walk
 
@@ -44,7 +45,7 @@ def watched(
         try:
             return run()
         finally:
-            walk.layers, walk.checkpointed, walk.layers_matter = None, {}, False
+            walk.layers, walk.checkpointed = None, {}
             if uses:
                 always = [ref for ref, when in uses.items() if _always(when, walk.path, indices)]
                 walk.emit(
@@ -54,7 +55,9 @@ def watched(
                     forward=order,
                     always=tuple(always),
                     sometimes=tuple(ref for ref in uses if ref not in always),
+                    left_out=tuple(left_out(walk, wrapper, uses)) if walk.layers_matter else (),
                 )
+            walk.layers_matter = False
 
     return run_and_note
 

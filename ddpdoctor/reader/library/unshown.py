@@ -1,12 +1,19 @@
 """What of a model's graph the source does not show: parts that are not known, outputs that nobody takes."""
 
 import ast
+import re
 
-from ddpdoctor.reader.abstract import Attribute, Opaque
+from ddpdoctor.reader.abstract import Abstract, Attribute, Opaque, known
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.parts import Parts, held
-from ddpdoctor.reader.objects import Object
-from ddpdoctor.reader.trees import nodes_of
+from ddpdoctor.reader.objects import Made, Object
+from ddpdoctor.reader.trees import last_name, nodes_of
+
+_POOLED = re.compile(
+    r"transformers\..*\b(Auto|Bert|Roberta|XLMRoberta|Camembert|Albert|Longformer|BigBird|Ernie|MPNet|LayoutLM|ViT|DeiT|BeiT)"
+    r"Model(\.from_pretrained|\.from_config)?"
+)
+"""Encoders of transformers whose last layer, the pooler, computes an output of its own (``BertModel.forward``)."""
 
 
 def may_leave_parts_out(parts: Parts) -> bool:
@@ -22,6 +29,8 @@ def may_leave_parts_out(parts: Parts) -> bool:
 def _leaves_out(part: Object) -> bool:
     values = list(held(part))
     unknown = {name for name, value in values if isinstance(value, (Opaque, Attribute))}
+    if not any(_takes_a_pooled_output(cls.node) for cls in part.cls.resolution()):
+        unknown |= {name for name, value in values if _has_a_pooler(value)}
     own = {name for name, value in values if isinstance(value, Object) and is_module(value)}
     if not unknown and not own:
         return False
@@ -34,6 +43,30 @@ def _leaves_out(part: Object) -> bool:
                 if own and any(_drops(node, own, nodes) for node in nodes):
                     return True
     return False
+
+
+def _has_a_pooler(value: Abstract) -> bool:
+    """Whether a part is an encoder of which a user of the hidden states alone leaves the pooler out."""
+    if not isinstance(value, Made) or not _POOLED.fullmatch(value.path):
+        return False
+    return known(value.kwargs.get("add_pooling_layer")) is not False
+
+
+def _takes_a_pooled_output(cls: ast.ClassDef) -> bool:
+    """Whether a class takes the second output of something, by its name, its number, or along with the first."""
+    for node in nodes_of(cls):
+        if isinstance(node, ast.Attribute) and node.attr in ("pooler_output", "pooler"):
+            return True
+        item = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+        if item == "pooler_output" or (item == 1 and isinstance(node, ast.Subscript) and not _is_shape(node.value)):
+            return True
+        if isinstance(node, ast.Assign) and _part_called(node.value) and isinstance(node.targets[0], ast.Tuple):
+            return True
+    return False
+
+
+def _is_shape(node: ast.expr) -> bool:
+    return last_name(node) == "shape" or (isinstance(node, ast.Call) and last_name(node.func) == "size")
 
 
 def _part_called(node: ast.AST) -> str | None:

@@ -1,0 +1,48 @@
+"""BERT is used for its pooled output, which comes from all of its parameters."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from transformers import BertModel
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = BertModel.from_pretrained("bert-base-uncased")
+        self.head = nn.Linear(768, 4)
+
+    def forward(self, tokens):
+        hidden = self.encoder(input_ids=tokens).pooler_output
+        return self.head(hidden)
+
+
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", local_rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    try:
+        data = TensorDataset(torch.randint(0, 30000, (128, 64)), torch.randint(0, 4, (128,)))
+        sampler = DistributedSampler(data)
+        loader = DataLoader(data, batch_size=16, sampler=sampler)
+        model = Classifier().to(device)
+        model = DDP(model, device_ids=[local_rank], find_unused_parameters=True)  # <- needless-find-unused
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            sampler.set_epoch(epoch)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
