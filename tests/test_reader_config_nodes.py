@@ -3,7 +3,7 @@
 import pytest
 from reading import only, read
 
-from ddpdoctor.events import GroupInit, LoaderBuilt
+from ddpdoctor.events import GroupInit, LoaderBuilt, OptionDefined
 from ddpdoctor.facts import default_of
 from ddpdoctor.value import Symbol
 
@@ -40,3 +40,17 @@ def test_an_option_is_not_its_default_where_it_decides(tmp_path):
         "DataLoader([1], sampler=sampler, shuffle=args.shuffle and sampler is None)\n",
     )
     assert not default_of(only(program.of(LoaderBuilt)).shuffle)
+
+
+@pytest.mark.parametrize("table", ["OPTIONS", "OPTIONS[part]"])
+def test_options_of_a_table_are_declared_one_by_one(tmp_path, table):
+    names = "\n".join(f"    '--a{n}': {{'type': int, 'default': {n}}}," for n in range(9))
+    options = f"{{\n    '--local_rank': {{'default': 7}},\n{names}\n}}"
+    loop = f"for flag, said in {table}.items():\n    parser.add_argument(flag, **said)\n"
+    if table != "OPTIONS":
+        options = f"{{'a': {options}, 'b': {{}}, 'c': {{}}, 'd': {{}}, 'e': {{}}, 'f': {{}}}}"
+        loop = "for part in OPTIONS:\n    " + loop.replace("\n", "\n    ").rstrip() + "\n"
+    program = read(tmp_path, f"import argparse\nOPTIONS = {options}\nparser = argparse.ArgumentParser()\n{loop}")
+    defined = program.of(OptionDefined)
+    assert [event.default.value for event in defined] == [7, *range(9)]
+    assert defined[0].written.line < defined[0].place.line - 9

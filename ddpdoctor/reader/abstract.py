@@ -179,10 +179,11 @@ class Items(Abstract):
 class Table(Abstract):
     """A dictionary with constant keys; ``open`` when it can hold keys that are not known.
 
-    ``factory`` makes what is found under a key that is not there; ``module`` is the one whose names these are.
+    ``factory`` makes what is found under a key that is not there; ``module`` is the one whose names these are;
+    ``written`` is where keys stand that can be options.
     """
 
-    __slots__ = ("cells", "extra", "factory", "module", "open")
+    __slots__ = ("cells", "extra", "factory", "module", "open", "written")
 
     def __init__(self, cells: Cells | None = None, *, more: bool = False, module: "Module | None" = None) -> None:
         self.cells: Cells = {} if cells is None else cells
@@ -190,6 +191,7 @@ class Table(Abstract):
         self.open = more
         self.extra: Tags = NO_TAGS
         self.module = module
+        self.written: dict[object, Place] | None = None
 
     @property
     def tags(self) -> Tags:  # type: ignore[override]

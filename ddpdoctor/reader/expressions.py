@@ -87,7 +87,10 @@ def _dict(walk: Walk, node: ast.Dict, frame: Frame) -> Abstract:
         if key is None:
             update_table(walk, table, value)
         else:
-            walk.tables.set_item(walk, table, walk.evaluate(key, frame), value, node)
+            name = walk.evaluate(key, frame)
+            walk.tables.set_item(walk, table, name, value, node)
+            if isinstance(name, Known) and name.written is not None:
+                table.written = {**(table.written or {}), name.value: name.written}
     return table
 
 

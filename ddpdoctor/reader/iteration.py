@@ -143,7 +143,11 @@ def _listed(walk: Walk, value: Abstract, depth: int) -> Items | None:
 
 
 def _keys(table: Table) -> list[Abstract]:
-    return [Known(key) if isinstance(key, (str, int)) else Opaque(f"key of {text(table)}") for key in table.cells]
+    written = table.written or {}
+    return [
+        Known(key, written.get(key)) if isinstance(key, (str, int)) else Opaque(f"key of {text(table)}")
+        for key in table.cells
+    ]
 
 
 def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None, depth: int = MAX_NESTED) -> Abstract:

@@ -155,10 +155,15 @@ def _rounds_over(
 
 
 def sets_attributes(node: ast.AST) -> bool:
-    """Whether a loop does little more than copy an item a round: ``setattr(new, key, value)``, ``new[key] = …``."""
+    """Whether a loop does little more than copy an item a round: ``setattr(new, key, value)``, ``new[key] = …``.
+
+    So does one that declares an option a round, of a table of options or of tables of them.
+    """
     if not isinstance(node, ast.For) or len(node.body) > MAX_STATEMENTS:
         return False
     inner = [part for statement in node.body for part in nodes_of(statement)]
+    if any(isinstance(part, ast.Attribute) and part.attr == "add_argument" for part in inner):
+        return True
     calls = [part.func.id for part in inner if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
     copies = "setattr" in calls or any(_is_copied(node.target, part) for part in inner)
     return copies and not any(isinstance(part, (ast.For, ast.While)) for part in inner)
