@@ -10,7 +10,7 @@ from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.library import called_model, function_model, method_model, reports
 from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
-from ddpdoctor.reader.library.modules import call_module, entered, wrapped_by
+from ddpdoctor.reader.library.modules import call_module, entered, goes_around, tagged, wrapped_by
 from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
@@ -101,7 +101,8 @@ def _attribute(walk: Walk, callee: Attribute, call: Call) -> Abstract:
     if isinstance(receiver, Class) and callee.name == "__init__" and call.args and isinstance(call.args[0], Object):
         base_called(walk, call.args[0], call._replace(args=call.args[1:]))
         return Known(None)
-    return unknown_call(walk, f"{text(receiver)}.{callee.name}", receiver, call)
+    result = unknown_call(walk, f"{text(receiver)}.{callee.name}", receiver, call)
+    return tagged(result, goes_around(walk, receiver, call)) if isinstance(receiver, Made) else result
 
 
 def _through_super(walk: Walk, receiver: Super, name: str, call: Call) -> Abstract:

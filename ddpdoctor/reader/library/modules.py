@@ -25,7 +25,7 @@ from ddpdoctor.reader.library.layer_uses import watched
 from ddpdoctor.reader.library.modes import mode_of
 from ddpdoctor.reader.library.norms import has_fixed_norms
 from ddpdoctor.reader.lowering import lower
-from ddpdoctor.reader.objects import Function, Made, Object
+from ddpdoctor.reader.objects import Bound, Function, Made, Object, Partial
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
@@ -89,6 +89,36 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
         walk.in_wrapper -= inside
         walk.evaluates = evaluated
     return tagged(result, tags)
+
+
+def goes_around(walk: Walk, network: Made, call: Call) -> Tags:
+    """Say that a method of a wrapped network that is not in the source may compute its loss; return what tells it.
+
+    Only of one whose wrapper is never called until then, nor given, by a function or an object of the script's too:
+    what the wrapper's forward left in the network may be what such a method works with.
+    """
+    shown = network.path != "torch.nn.Module" and is_module(network)
+    if shown or walk.in_forward or not call.given():
+        return NO_TAGS
+    wrappers = wrapped_by(walk, network)
+    known = {wrapper.ref for wrapper in wrappers}
+    called = (one for one in walk.events if isinstance(one, Forward) and one.via == "wrapper" and one.grad)
+    if not known or any(known.intersection(one.wrappers) for one in called):
+        return NO_TAGS
+    given = [option for value in call.given() for _, option in options(value)]
+    if any(isinstance(one, (Bound, Function, Object, Partial)) or getattr(one, "ref", None) in known for one in given):
+        return NO_TAGS
+    event = walk.emit(
+        Forward,
+        call.node,
+        model=lower(network),
+        via="module",
+        grad=not any(block.kind == "no_grad" for block in walk.within),
+        training=mode_of(walk, network),
+        synced=synced(walk, network),
+        wrappers=tuple(wrapper.ref for wrapper in wrappers),
+    )
+    return frozenset({("forward", event.order)})
 
 
 def _way_around(walk: Walk) -> Forward | None:

@@ -100,7 +100,7 @@ def _seen_in(walk: Walk, model: Abstract) -> dict[str, Any]:
 
 def _stand_in(walk: Walk, model: Abstract, call: Call) -> Abstract:
     """Return the model that is wrapped; one that is not known becomes an object, so that ``.module`` is it again."""
-    if isinstance(model, (Opaque, Attribute)):
+    if all(isinstance(option, (Opaque, Attribute)) for _, option in options(model)):
         if loads_in(model):
             walk.emit(StateLoaded, call.node, into=lower(NONE), read=loads_in(model))
         return walk.make(call, NO_TAGS, "torch.nn.Module")
