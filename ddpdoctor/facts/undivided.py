@@ -9,6 +9,11 @@ from ddpdoctor.facts.ranks import for_some_ranks_only, runs_distributed
 from ddpdoctor.trace import Predicted
 from ddpdoctor.value import Ref, truth
 
+RANDOM = frozenset(
+    f"torch.utils.data.{name}" for name in ("RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler")
+)
+"""Samplers that draw with the default generator of their process."""
+
 
 def undivided(trace: Predicted) -> Iterator[tuple[LoaderBuilt, Backward]]:
     """Yield the loaders whose batches train a wrapped model and that nothing divides between the ranks."""
@@ -56,5 +61,6 @@ def _sharded_otherwise(trace: Predicted, event: LoaderBuilt, built: Mapping[Ref,
 
 def _seeded_by_rank(trace: Predicted, event: LoaderBuilt) -> bool:
     """Whether each rank shuffles in an order of its own: random batches, deliberately."""
-    shuffles = truth(event.shuffle) is not False
+    by_itself = isinstance(event.sampler, Ref) and event.sampler.type in RANDOM
+    shuffles = by_itself or truth(event.shuffle) is not False
     return shuffles and any("rank" in seed.value.taint for seed in trace.before(event, Seeded))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ddpdoctor.atom import Condition
 from ddpdoctor.condition import as_formula, together
 from ddpdoctor.events import FileAwaited, Loop
-from ddpdoctor.reader.abstract import Abstract, Known, Opaque, derived, options
+from ddpdoctor.reader.abstract import Abstract, Choice, Known, Opaque, derived, options
 from ddpdoctor.reader.cuts import uneven_cut
 from ddpdoctor.reader.displays import drawn_or_not
 from ddpdoctor.reader.epochs import begin_epochs, own_iterator
@@ -248,6 +248,10 @@ def widen(walk: Walk, node: ast.AST, frame: Frame) -> None:
                 count = _counted(walk, node, name, Expression("named", (name,)))
                 label = f"{name} in {walk.line(node)}"
                 cell[i] = (when, Opaque(label, value.tags, default=value.default, expression=count))
+            elif isinstance(value, Choice) and walk.syntax.only_counts(node, name):  # from 0, or from a checkpoint
+                label = f"{name} in {walk.line(node)}"
+                count = _counted(walk, node, name, Expression("named", (name,)))
+                cell[i] = (when, Opaque(label, value.tags, expression=count))
 
 
 def _counted(walk: Walk, node: "ast.For | ast.AsyncFor | ast.While", name: str, start: Expression) -> Expression | None:
