@@ -83,8 +83,8 @@ def arguments(walk: Walk, node: "ast.Call | ast.ClassDef", frame: Frame) -> Give
             else:
                 more = True
                 spread |= of_batches(value.tags)
-                if any(tag == "shard" or (isinstance(tag, tuple) and tag[0] == "layers") for tag in value.tags):
-                    args.append(value)  # a rank's own part of the data, layers of a model: however many they are
+                if "shard" in value.tags:  # a rank's own part of the data, in however many tensors
+                    args.append(value)
         else:
             args.append(walk.evaluate(arg, frame))
     for keyword in node.keywords:

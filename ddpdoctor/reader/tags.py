@@ -10,8 +10,7 @@ Tags: TypeAlias = frozenset[Hashable]
 ``("loader", Ref)``, ``("batch", Ref)``, ``("forward", order)``, ``("index", Loop)``; ``("measure", Ref)`` for
 what a rank computed from its own batches, ``("pooled", Ref, how)`` for what was then put together from that of all,
 ``("placed", Ref)`` for a tensor that has a place for each sample, ``("computed", name)`` for what a call gave that is
-not followed, ``("layers", Ref, model)`` for layers taken from a
-model."""
+not followed."""
 
 
 NO_TAGS: Tags = frozenset()

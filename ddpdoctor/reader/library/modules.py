@@ -202,8 +202,6 @@ def _parameters(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(receiver, (Made, Object)) and is_module(receiver):
         made = walk.make(call._replace(args=(receiver,)), NO_TAGS)
         made.inner = receiver
-        if not call.path.endswith(("parameters", "buffers")):
-            made.tags = frozenset({("layers", receiver.ref, receiver)})
         return made
     if isinstance(receiver, Attribute) and call.path.endswith("parameters"):
         return _parameters_of_part(walk, receiver, call)

@@ -98,9 +98,9 @@ NORMALISED_PARTS = r"bn\d+|layers?\d*|features|blocks|stages?\d*|encoder|trunk|b
 
 
 def _taken_from(part: Opaque) -> "Iterator[Made | Object]":
-    """Yield the models of which something is a part: ``for layer in model.children()``, ``list(model.children())``."""
+    """Yield the models of which something is a part, taken from them in a loop: ``for layer in model.children()``."""
     for tag in part.tags:
-        if isinstance(tag, tuple) and (tag[0] == "layers" or (tag[0] == "parameter" and tag[3] == ONE)):
+        if isinstance(tag, tuple) and tag[0] == "parameter" and tag[3] == ONE:
             yield tag[2]
 
 
