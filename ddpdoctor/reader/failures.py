@@ -8,7 +8,7 @@ from ddpdoctor.reader.abstract import External
 from ddpdoctor.reader.comparisons import in_environment
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.leaving import ALL_EXCEPTIONS
-from ddpdoctor.reader.trees import last_name, nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of, types_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import LAUNCH_VARIABLES, Expression
 
@@ -33,8 +33,7 @@ def _without_a_group(walk: Walk, node: "ast.Try", frame: Frame) -> Formula | Non
 
 def _without_a_variable(walk: Walk, node: "ast.Try", handler: ast.ExceptHandler, frame: Frame) -> Formula | None:
     """Return that a launcher's variable is not set, for ``try: rank = int(os.environ["RANK"])`` and no more."""
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if not any(one is None or last_name(one) in MISSING for one in types):
+    if not any(one is None or last_name(one) in MISSING for one in types_of(handler)):
         return None
     if not all(isinstance(one, (ast.Assign, ast.AnnAssign, ast.Return)) for one in node.body):
         return None

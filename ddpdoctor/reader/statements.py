@@ -24,7 +24,7 @@ from ddpdoctor.reader.operators import binary
 from ddpdoctor.reader.tables import Runner
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
 from ddpdoctor.reader.texts import text
-from ddpdoctor.reader.trees import last_name, nodes_of
+from ddpdoctor.reader.trees import last_name, nodes_of, types_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import Expression
 
@@ -215,16 +215,11 @@ def _try(walk: Walk, node: "ast.Try", frame: Frame) -> None:
         walk.path, walk.dead = after, not ends
 
 
-def _types_of(handler: ast.ExceptHandler) -> "list[ast.expr] | list[ast.expr | None]":
-    """Return the types that a handler names; ``None`` is that of a bare one."""
-    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-
-
 def _kinds_of(handler: ast.ExceptHandler) -> Iterator[str]:
     """Yield what a handler's block is, beyond that it is one."""
     if _catches_all(handler):
         yield "catch-all"
-    if any(last_name(one) in _OF_THE_STEP for one in _types_of(handler)):
+    if any(last_name(one) in _OF_THE_STEP for one in types_of(handler)):
         yield "failed-step"
 
 
@@ -238,7 +233,7 @@ def _caught(node: "ast.Try") -> frozenset[str]:
     for handler in node.handlers:
         if any(_ends(inner) for one in handler.body for inner in nodes_of(one)):
             continue
-        found |= {ALL_EXCEPTIONS[0] if one is None else last_name(one) for one in _types_of(handler)}
+        found |= {ALL_EXCEPTIONS[0] if one is None else last_name(one) for one in types_of(handler)}
     return frozenset(found)
 
 
@@ -252,7 +247,7 @@ def _ends(node: ast.AST) -> bool:
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
     """Whether a handler is there for whatever goes wrong: bare, or for ``Exception`` or ``BaseException``."""
-    types = _types_of(handler)
+    types = types_of(handler)
     return any(one is None or (isinstance(one, ast.Name) and one.id in ALL_EXCEPTIONS) for one in types)
 
 

@@ -20,6 +20,11 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
+def types_of(handler: ast.ExceptHandler) -> "list[ast.expr] | list[ast.expr | None]":
+    """Return the types that a handler names; ``None`` is that of a bare one."""
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+
+
 def own_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
     """Return the nodes of a body, without those in functions and classes that are defined in it."""
     return _found_in(body, _INNERMOST | _DEFINITIONS)

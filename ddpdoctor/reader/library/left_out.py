@@ -31,13 +31,10 @@ def left_out(walk: Walk, wrapper: "Object | Made", uses: Collection[Ref]) -> Ite
                 yield layer.ref
 
 
-def _called(part: Object) -> Iterator[str]:
-    """Yield the names of the attributes that a module calls, outside of its constructor."""
-    for cls in part.cls.resolution():
-        for method in cls.node.body:
-            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-                for node in nodes_of(method):
-                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                        holder = node.func.value
-                        if isinstance(holder, ast.Name) and holder.id == "self":
-                            yield node.func.attr
+def _called(part: Object) -> set[str]:
+    """Return the names of the attributes that a module calls, outside of its constructor."""
+    body = [one for cls in part.cls.resolution() for one in cls.node.body]
+    methods = [one for one in body if isinstance(one, ast.FunctionDef) and one.name != "__init__"]
+    called = [one.func for one in nodes_of(*methods) if isinstance(one, ast.Call)]
+    own = [one for one in called if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)]
+    return {one.attr for one in own if one.value.id == "self"}  # type: ignore[attr-defined]
