@@ -15,11 +15,11 @@ from ddpdoctor.reader.cuts import marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, is_rank, number, test, truth_of
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.generators import run_yield, run_yield_from
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.library.builtin import spelt_out
 from ddpdoctor.reader.library.kinds import children_of
-from ddpdoctor.reader.loops import rounds
 from ddpdoctor.reader.names import assign, look_up
 from ddpdoctor.reader.objects import Super
 from ddpdoctor.reader.operators import binary, joined, unary
@@ -227,31 +227,6 @@ def _await(walk: Walk, node: "ast.Await", frame: Frame) -> Abstract:
     return walk.evaluate(node.value, frame)
 
 
-def _yield(walk: Walk, node: ast.Yield, frame: Frame) -> Abstract:
-    value = NONE if node.value is None else walk.evaluate(node.value, frame)
-    return _deliver(walk, value, frame)
-
-
-def _yield_from(walk: Walk, node: ast.YieldFrom, frame: Frame) -> Abstract:
-    """``yield from x``: a loop over it, whose every round yields."""
-
-    def body(item: Abstract) -> None:
-        _deliver(walk, item, frame)
-
-    rounds(walk, node, walk.evaluate(node.value, frame), frame, body, kind="for")
-    return Opaque(f"result of the generator in {walk.line(node)}")
-
-
-def _deliver(walk: Walk, value: Abstract, frame: Frame) -> Abstract:
-    """Hand a yielded value to whoever iterates or entered the generator; its body runs here."""
-    target: Frame | None = frame
-    while target is not None and target.on_yield is None and target.function is None:
-        target = target.parent
-    if target is None or target.on_yield is None:
-        return Opaque("sent value")
-    return target.on_yield(value)
-
-
 def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in frame.cells:
         return _super(walk, node, frame)
@@ -295,8 +270,8 @@ EXPRESSIONS: dict[type[ast.AST], Evaluator] = {
     ast.NamedExpr: _named,
     ast.Starred: _starred,
     ast.Await: _await,
-    ast.Yield: _yield,
-    ast.YieldFrom: _yield_from,
+    ast.Yield: run_yield,
+    ast.YieldFrom: run_yield_from,
     ast.Call: _call,
     ast.ListComp: comprehension,
     ast.SetComp: comprehension,

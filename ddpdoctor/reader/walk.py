@@ -29,9 +29,6 @@ from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Ref
 from ddpdoctor.world import Expression
 
-LayerUses = dict[Ref, list[Condition]]
-"""The modules that a forward calls, each with the conditions under which it does."""
-
 
 class Walk(Budget):
     """One interpretation of a program."""
@@ -66,7 +63,9 @@ class Walk(Budget):
         self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
-        self.layers: LayerUses | None = None  # what a wrapper's forward computes with, while it is interpreted
+        self.layers: dict[Ref, list[Condition]] | None = (
+            None  # what a wrapper's forward computes with, while it is interpreted
+        )
         self.layers_matter = False  # whether a check may ask which
         self.heard: dict[tuple[object, object], int] = {}  # what functions may do, those of objects by the object
         self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module

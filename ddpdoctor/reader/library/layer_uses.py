@@ -14,7 +14,8 @@ from ddpdoctor.reader.abstract import (
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.left_out import left_out
 from ddpdoctor.reader.objects import Made, Object
-from ddpdoctor.reader.walk import LayerUses, Walk
+from ddpdoctor.reader.walk import Walk
+from ddpdoctor.value import Ref
 
 Patterns = tuple[re.Pattern[str], ...]
 
@@ -39,7 +40,7 @@ def watched(
     indices = tuple(re.compile(rf"index in line {loop.place.line}\b") for loop in walk.loops)
 
     def run_and_note() -> Abstract:
-        uses: LayerUses = {}
+        uses: dict[Ref, list[Condition]] = {}
         walk.layers, walk.checkpointed = uses, {}
         walk.layers_matter = grad and _may_find_unused(wrapper)
         try:
