@@ -39,8 +39,9 @@ def every_rank_writes(trace: Predicted) -> Iterator[Fault]:
             continue
         if is_cache(trace, event) or not is_rank_process(trace, event) or not runs_distributed(event):
             continue
-        log = event.by in LOGS  # opened before there is a group, often
-        if not accelerated and not any(init.order < event.order or log for init in in_group(trace, event)):
+        log = event.by in LOGS
+        early = log or event.op == "write"  # opened before there is a group, often
+        if not accelerated and not any(init.order < event.order or early for init in in_group(trace, event)):
             continue
         if event.op == "save":
             yield _saved(event)
@@ -185,7 +186,8 @@ def _used_later(trace: Predicted, event: FileUsed) -> FileUsed | None:
     """Return where a file that every rank empties is added to, or read before the ranks have met."""
     if event.path.taint & OWN or _is_made_up(event.path.text()) or event.is_within("lock"):
         return None
-    if not all(_is_plain(literal.atom) for literal in event.when):
+    trained = frozenset().union(*(wrap.when for wrap in trace.of(ModelWrapped)))
+    if not all(literal in trained or _is_plain(literal.atom) for literal in event.when):
         return None
     meeting = min((one.order for kind in MEETINGS for one in trace.of(kind) if one.order > event.order), default=None)
     for later in trace.of(FileUsed):

@@ -69,6 +69,10 @@ def compare(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, no
     answer = _computed(left, operator, right)
     if answer is not None:
         return answer
+    if isinstance(left, Truth) or isinstance(right, Truth):
+        told = _of_a_test(left, operator, right)
+        if told is not None:
+            return told
     return _comparison(walk, left, operator, right, node)
 
 
@@ -80,6 +84,19 @@ def _over_options(
         pair = (other, option) if swapped else (option, other)
         parts.append(all_of([as_formula(when), compare(walk, pair[0], operator, pair[1], node)]))
     return any_of(parts)
+
+
+def _of_a_test(left: Abstract, operator: ast.cmpop, right: Abstract) -> Formula | None:
+    """Return what a comparison of a boolean with a constant comes to: ``distributed > 1`` never holds."""
+    answers = []
+    for outcome in (Known(True), Known(False)):
+        one, other = (outcome if isinstance(side, Truth) else side for side in (left, right))
+        answers.append(_computed(one, operator, other))
+    test = left if isinstance(left, Truth) else right
+    if None in answers or not isinstance(test, Truth):
+        return None
+    formulas = [formula for answer, formula in zip(answers, (test.formula, negation(test.formula))) if answer]
+    return any_of(formulas)
 
 
 def _identity(left: Abstract, right: Abstract) -> bool | None:
