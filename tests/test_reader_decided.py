@@ -51,3 +51,21 @@ def test_calls_with_collectives_inside_are_seen(tmp_path, call, found):
 def test_a_group_is_made_by_all_ranks_or_by_its_members(tmp_path, more, made):
     program = read(tmp_path, INIT + f"dist.new_group([0]{more})\n")
     assert len(program.of(SubgroupMade)) == made
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [
+        ("many > 1", False),
+        ("many >= 1", True),
+        ("many == 1", True),
+        ("many > 0", True),
+        ("not many < 1", True),
+        ("0 < many", True),
+        ("many == 2", False),
+    ],
+)
+def test_a_boolean_that_is_compared_with_a_number_is_worked_out(tmp_path, test, there):
+    body = f"many = dist.get_world_size() > 1\nif {test}:\n    dist.barrier()\n"
+    found = read(tmp_path, INIT + body).of(Collective)
+    assert [[str(literal) for literal in event.when] for event in found] == ([["1 < world size"]] if there else [])

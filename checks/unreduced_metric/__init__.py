@@ -118,9 +118,9 @@ def _told_in_passing(trace: Predicted, loader: Ref, built: LoaderBuilt) -> Itera
     """Yield the reports on single batches, where no more is ever said of a loader and no rank asks another."""
     if any(True for _ in final(trace, loader)):
         return
-    begun = [event for event in trace.of(EpochBegun) if event.loader == loader]
+    begun = min((event.order for event in trace.of(EpochBegun) if event.loader == loader), default=built.order)
     reduced = (event for event in trace.of(Collective) if event.origin == "user" and event.op not in WAITS)
-    asked = [event for event in reduced if event.order > begun[0].order]
+    asked = [event for event in reduced if event.order > begun]
     for event in trace.of(Reported) if not asked else ():
         if loader in event.loaders and is_in_a_loop_over(event, loader) and is_dealt_out_to(trace, event, built):
             yield event

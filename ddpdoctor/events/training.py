@@ -24,6 +24,7 @@ class Forward(Event):
     synced: Formula = True
     fixed_norms: bool = False
     wrappers: tuple[Ref, ...] = ()
+    batches: tuple[Ref, ...] = ()
     inputs: str | None = None
 
 

@@ -28,7 +28,7 @@ def evaluated(trace: Predicted) -> dict[Ref, LoaderBuilt]:
     found: set[Ref] = set()
     for forward in trace.of(Forward):
         if not forward.grad or forward.training is False:
-            found.update(_around(forward))
+            found.update((*_around(forward), *forward.batches))
     for begun in trace.of(EpochBegun):
         if begun.is_within("no_grad"):
             found.add(begun.loader)

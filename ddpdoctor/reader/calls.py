@@ -9,8 +9,10 @@ from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.functions import call_function, instantiate
 from ddpdoctor.reader.given import whose
 from ddpdoctor.reader.library import called_model, function_model, method_model, reports
+from ddpdoctor.reader.library.collectives import make_whole
 from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, goes_around, tagged, wrapped_by
+from ddpdoctor.reader.library.own_batches import cut_by_hand
 from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
@@ -36,7 +38,8 @@ def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
         return entered(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
     if callee.function.name == "step" and isinstance(receiver, Object) and is_optimizer(receiver):
         return own_step(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
-    return call_function(walk, callee.function, bound)
+    result = call_function(walk, callee.function, bound)
+    return cut_by_hand(walk, receiver, result, call) if isinstance(receiver, Object) else result
 
 
 def _partial(walk: Walk, callee: Partial, call: Call) -> Abstract:
@@ -76,6 +79,9 @@ def _external(walk: Walk, callee: External, call: Call) -> Abstract:
     if found is not None:
         return found
     walk.unfollowed(call.path, call.given(), call.node)
+    if call.path.startswith("torch.distributed."):
+        for value in call.given():
+            make_whole(value, "unknown")
     made = walk.make(call)
     if made.tags and not walk.in_forward and not is_local(call.path):  # a model's forward asks no other rank
         made.tags = _computed(walk, call.path, made.tags)

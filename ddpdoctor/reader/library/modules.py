@@ -24,6 +24,7 @@ from ddpdoctor.reader.library.kinds import WRAPPERS, is_module, layers_of
 from ddpdoctor.reader.library.layer_uses import watched
 from ddpdoctor.reader.library.modes import mode_of
 from ddpdoctor.reader.library.norms import has_fixed_norms
+from ddpdoctor.reader.library.provenance import batches_in
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Bound, Function, Made, Object, Partial
 from ddpdoctor.reader.tags import NO_TAGS, Tags, measures
@@ -63,6 +64,7 @@ def entered(walk: Walk, callee: "Object | Made", call: Call, run: Callable[[], A
             training=mode,
             synced=averaged,
             wrappers=_gone_through(walk, callee, via),
+            batches=batches_in(tags),
             fixed_norms=via == "wrapper" and has_fixed_norms(walk, callee),
         )
         tags |= {("forward", event.order), "data"}
