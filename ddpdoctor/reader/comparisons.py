@@ -95,8 +95,8 @@ def _of_a_test(left: Abstract, operator: ast.cmpop, right: Abstract) -> Formula 
     test = left if isinstance(left, Truth) else right
     if None in answers or not isinstance(test, Truth):
         return None
-    formulas = [formula for answer, formula in zip(answers, (test.formula, negation(test.formula))) if answer]
-    return any_of(formulas)
+    held, failed = answers
+    return any_of([test.formula] * bool(held) + [negation(test.formula)] * bool(failed))
 
 
 def _identity(left: Abstract, right: Abstract) -> bool | None:
