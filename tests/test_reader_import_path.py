@@ -19,6 +19,10 @@ MODULE = "import torch.distributed as dist\ndef start():\n    dist.init_process_
         "sys.path.append(os.path.join(os.getcwd(), 'library'))",
         "sys.path.append(str(Path(__file__).resolve().parent / 'library'))",
         "sys.path.append(str(Path(__file__).absolute().parents[0] / 'library'))",
+        "sys.path.append(os.path.join(os.path.abspath('.'), 'library'))",
+        "here = os.path.realpath('.') + '/x'\nsys.path.append(here[: here.rindex('/')] + '/library')",
+        "sys.path.append(os.path.dirname(os.path.abspath(__file__)).rsplit('/x', 1)[0] + '/library')",
+        "sys.path.append(os.path.abspath(os.path.join(os.getcwd(), 'library')))",
         "def add(folder):\n    if folder not in sys.path:\n        sys.path.insert(0, folder)\nadd('library')",
     ],
 )

@@ -104,8 +104,20 @@ def _inits(trace: Predicted, literal: Setting) -> Iterator[GroupInit]:
         return
     for init in trace.of(GroupInit):
         same = literal.event.process in (init.process, MAIN) and compatible(init.when, literal.when)
-        if same and init.order > literal.event.order and init.port is None:
+        if same and init.order > literal.event.order and init.port is None and not _is_replaced(trace, literal, init):
             yield init
+
+
+def _is_replaced(trace: Predicted, literal: Setting, init: GroupInit) -> bool:
+    """Whether the port is surely set once more between a literal one and where the group is made."""
+    return any(
+        event.name == PORT
+        and not event.fallback
+        and event.process in (init.process, MAIN)
+        and literal.event.order < event.order < init.order
+        and event.when <= init.when
+        for event in trace.of(EnvSet)
+    )
 
 
 def _source(setting: Setting) -> Place:

@@ -230,7 +230,7 @@ def _await(walk: Walk, node: "ast.Await", frame: Frame) -> Abstract:
 def _call(walk: Walk, node: ast.Call, frame: Frame) -> Abstract:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in frame.cells:
         return _super(walk, node, frame)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "__next__":
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("__next__", "next"):
         walk.first_look = node.func.value
     callee = walk.evaluate(node.func, frame)
     if isinstance(callee, External) and callee.path == "builtins.next" and node.args:

@@ -69,7 +69,9 @@ def run_body(
     deeper = isinstance(call.args[-1], Settings) if active and call.args else False
     bounded = visits >= MAX_SECTIONS or active >= MAX_NESTED if deeper else active >= MAX_ACTIVE or tired
     if len(walk.frames) > MAX_DEPTH or bounded:
-        walk.unfollowed(function.name, call.given(), call.node)
+        own = [frame.receiver for frame in walk.frames if frame.function is not None and frame.function.node is body]
+        given = [value for value in call.given() if not any(value is one for one in own)]  # its code is being read
+        walk.unfollowed(function.name, given, call.node)
         if active and call.args and isinstance(call.args[-1], Setting):
             return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has

@@ -16,6 +16,7 @@ from ddpdoctor.reader.environment import read_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.lengths import part_of
+from ddpdoctor.reader.library.import_path import cut_folder
 from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, children_of, layers_of
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Bound, Function, Made, Object
@@ -77,7 +78,11 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         return _any_layer(holder.args[0], key) or get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
-    return _of_known(holder, key) or _of_children(holder, key) or _of_parents(holder, key) or unknown_item(holder, key)
+    for special in (_of_known, _of_children, _of_parents, cut_folder):
+        found = special(holder, key)
+        if found is not None:
+            return found
+    return unknown_item(holder, key)
 
 
 def _of_children(holder: Abstract, key: Abstract) -> Abstract | None:

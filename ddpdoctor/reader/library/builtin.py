@@ -86,6 +86,8 @@ def _len(walk: Walk, call: Call) -> Abstract | None:
         return Known(len(value.items))
     if value is None:
         return None
+    if isinstance(value, Known) and isinstance(value.value, (str, tuple)):
+        return Known(len(value.value))
     flow = value.extra if isinstance(value, (Items, Table)) else value.tags  # how many there are, not what they hold
     tags = frozenset(tag for tag in flow if isinstance(tag, str) and tag != "data")
     sizes = lengths(walk, value) if isinstance(value, (Made, Opaque)) else ()
@@ -138,6 +140,17 @@ def _next(walk: Walk, call: Call) -> Abstract | None:
     if isinstance(call.args[0], Generator):
         return _first_yield(walk, call.args[0])
     return walk.tables.item_of(walk, call.args[0], call.node)
+
+
+def _next_of(walk: Walk, call: Call) -> Abstract | None:
+    """``iterator.__next__()``, and ``iterator.next()`` of Python 2, which iterators of loaders had until torch 1.13."""
+    iterator = call.receiver
+    if isinstance(iterator, Generator) or (isinstance(iterator, Made) and iterator.path in ITERATORS):
+        return _next(walk, call._replace(args=(iterator,)))
+    return None
+
+
+ITERATORS = frozenset({"builtins.iter", "builtins.enumerate", "builtins.zip", "itertools.cycle", "itertools.chain"})
 
 
 def _first_yield(walk: Walk, generator: Generator) -> Abstract:
@@ -274,7 +287,7 @@ FUNCTIONS = {
     "os.path.join": _path_joined,
     "batchgenerators.utilities.file_and_folder_operations.join": _path_joined,
     "os.path.expanduser": _first_argument,
-    "os.path.abspath": _first_argument,
     "pathlib.Path": _path_joined,
     "typing.cast": lambda walk, call: call.args[1] if len(call.args) == 2 else None,
 }
+METHODS = dict.fromkeys(("next", "__next__"), _next_of)

@@ -1,11 +1,13 @@
 """``sys.path``: folders in which a program has its own modules looked for, by where its files lie."""
 
 import os
+import re
 import sys
 
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, known, options
 from ddpdoctor.reader.call import Call
+from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -35,7 +37,51 @@ def _folder(name: str, where: str) -> Opaque:
 def _same_path(walk: Walk, call: Call) -> Abstract | None:
     """``os.path.realpath(path)``, ``Path(path).resolve()``: the same place."""
     path = call.receiver if call.receiver is not None else call.argument("path", 0)
-    return path if path is not None and _location(path) is not None else None
+    if path is None or _location(path) is not None:
+        return path
+    return _relative(walk, call, path)
+
+
+def absolute(walk: Walk, call: Call) -> Abstract | None:
+    """``os.path.abspath(path)``: the path as it is written, but for the folder that a program runs in."""
+    path = call.argument("path", 0)
+    return None if path is None else _relative(walk, call, path) or path
+
+
+def _relative(walk: Walk, call: Call, path: Abstract) -> Abstract | None:
+    """Return the folder that ``.`` is, or ``..``: of where the program runs, which is the script's if that is above."""
+    given = known(path)
+    if not isinstance(given, str) or not DOTS.fullmatch(given):
+        return None
+    base = os.path.dirname(walk.project.script) if given.startswith("..") else walk.project.directory
+    return _folder(f"{call.path}({given!r})", os.path.normpath(os.path.join(base, given)))
+
+
+DOTS = re.compile(r"\.{1,2}(/\.{1,2})*/?")
+"""``.``, ``..`` and ``../..``."""
+
+
+def of_folder(walk: Walk, call: Call) -> Abstract | None:
+    """Methods of the text that a folder is: ``path.index("project")``, ``path.rsplit("/", 1)``."""
+    where = _location(call.receiver) if isinstance(call.receiver, Opaque) else None
+    name = call.path.rpartition(".")[2]
+    if where is None or not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
+        return None
+    result = computed(getattr(str, name), where, *(known(arg) for arg in call.args))
+    if isinstance(result, (list, tuple)):
+        return Items([_part_of(f"{text(call.receiver)}.{name}()[{i}]", part) for i, part in enumerate(result)])
+    return None if result is NO_RESULT else _part_of(f"{text(call.receiver)}.{name}()", result)
+
+
+def _part_of(name: str, part: object) -> Abstract:
+    return _folder(name, part) if isinstance(part, str) and os.path.isabs(part) else Known(part)
+
+
+def cut_folder(path: Abstract, key: Abstract) -> Abstract | None:
+    """Return ``path[:n]``, where that is the text of a folder."""
+    part = known(key)
+    where = _location(path) if isinstance(path, Opaque) and isinstance(part, slice) else None
+    return None if where is None else _part_of(f"{text(path)}[{text(key)}]", where[part])
 
 
 def _working_folder(walk: Walk, call: Call) -> Abstract:
@@ -79,10 +125,14 @@ def _put_on_path(walk: Walk, call: Call) -> Abstract:
 
 
 FUNCTIONS = {
+    "os.path.abspath": absolute,
     "os.path.dirname": _folder_of,
     "os.path.realpath": _same_path,
     "os.path.normpath": _same_path,
     "os.getcwd": _working_folder,
     **dict.fromkeys(("sys.path.append", "sys.path.insert"), _put_on_path),
 }
-METHODS = dict.fromkeys(("resolve", "absolute"), _same_path)
+METHODS = {
+    **dict.fromkeys(("resolve", "absolute"), _same_path),
+    **dict.fromkeys(("index", "find", "rindex", "rfind"), of_folder),
+}

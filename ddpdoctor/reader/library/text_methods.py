@@ -4,6 +4,7 @@ from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.constants import NO_RESULT, computed
 from ddpdoctor.reader.formulas import by_default
+from ddpdoctor.reader.library.import_path import of_folder
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -19,7 +20,9 @@ def _of_text(walk: Walk, call: Call) -> Abstract | None:
     given = (*call.args, *call.kwargs.values())
     of_names = name in PARTING and known(call.argument("sep", 0)) == "."
     value = known(by_default(receiver) if receiver is not None and of_names else receiver)
-    if not isinstance(value, str) or not all(isinstance(arg, Known) for arg in given):
+    if not isinstance(value, str):
+        return of_folder(walk, call)
+    if not all(isinstance(arg, Known) for arg in given):
         return None
     method = getattr(str, name)
     kwargs = {key: known(arg) for key, arg in call.kwargs.items()}
