@@ -118,8 +118,12 @@ def _same_class(left: Abstract, right: Abstract) -> bool | None:
     if not isinstance(left, (Class, External)) or not isinstance(right, (Class, External)):
         return None
     if isinstance(left, External) and isinstance(right, External):
-        return left.path == right.path if WRAPPERS & {left.path, right.path} else None
+        told = WRAPPERS & {left.path, right.path} or {left.path, right.path} <= BUILTIN_TYPES
+        return left.path == right.path if told else None
     return left is right
+
+
+BUILTIN_TYPES = frozenset(f"builtins.{one}" for one in ("bool", "dict", "float", "int", "list", "set", "str", "tuple"))
 
 
 ALWAYS_THERE = ("torch.nn.", "torch.optim.", "torchvision.models.", "torchvision.transforms.")

@@ -16,9 +16,17 @@ CONFIGURATION = frozenset({"configuration"})
 
 
 class Setting(Opaque):
-    """A value that a configuration file has: each experiment has a file of its own, and another value."""
+    """A value that a configuration file has: each experiment has a file of its own, and another value.
 
-    __slots__ = ()
+    ``type`` is what the values of all files that there are are of, ``None`` where they differ in it.
+    """
+
+    __slots__ = ("type",)
+
+    def __init__(self, name: str, values: list[Any], default: Abstract | None) -> None:
+        super().__init__(name, CONFIGURATION, origin="configuration", default=default)
+        types = {type(value) for value in values}
+        self.type = types.pop() if len(types) == 1 and UNKNOWN not in values else None
 
 
 class Settings(Opaque):
@@ -55,7 +63,7 @@ class Settings(Opaque):
             found = hinted(str(key), CONFIGURATION, origin="configuration", label=name)
             found.default = default
             return found
-        return Setting(name, CONFIGURATION, origin="configuration", default=default)
+        return Setting(name, values, default)
 
     def table(self) -> Table:
         """Return it as a dictionary; it can hold more where it is not certain which file it is."""

@@ -22,6 +22,7 @@ from ddpdoctor.reader.formulas import boolean, by_default, is_about
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.library.shapes import can_have, is_instance
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Package, Partial
+from ddpdoctor.reader.settings import Setting, Settings
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -159,7 +160,10 @@ def _class_of(value: Abstract) -> Abstract | None:
         return External(value.path) if is_module(value) else None
     if isinstance(value, Known) and not is_none(value):
         return External(f"builtins.{type(value.value).__name__}")
-    return External("builtins.dict") if isinstance(value, Table) else None
+    if isinstance(value, Setting) and value.type not in (None, type(None)):
+        return External(f"builtins.{value.type.__name__}")  # the user's is of the same
+    mapping = isinstance(value, Table) or (isinstance(value, Settings) and value.is_mapping())
+    return External("builtins.dict") if mapping else None
 
 
 def _is_dataclass(walk: Walk, call: Call) -> Abstract | None:
