@@ -181,8 +181,13 @@ def _usual(trace: Predicted, event: FileUsed | SampleCached) -> bool:
         asked = frozenset(one for one in asked if not _is_a_mode(one))
     if holds_by_default(as_formula(asked)) is False or any(_is_about_the_place(one, event) for one in asked):
         return False
-    options = [literal.atom for literal in literals(asked) if literal.atom.kind == "configuration"]
+    tests = [literal for literal in literals(asked) if not (literal.holds and AGREEMENT.fullmatch(literal.atom.text))]
+    options = [literal.atom for literal in tests if literal.atom.kind == "configuration"]
     return all(atom.by_default is not None or ROUND.search(atom.text) for atom in options)
+
+
+AGREEMENT = re.compile(r"[A-Za-z_].* == [A-Za-z_](?!one$|rue$|alse$).*")
+"""A test that what is read is what the configuration says of it, a sampling rate: who trains has such data."""
 
 
 def _of_all(events: tuple[Event, ...]) -> Condition:
