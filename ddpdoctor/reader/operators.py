@@ -38,6 +38,8 @@ MAX_PAIRS = 8
 def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
     """Return the value of a binary operation."""
     if isinstance(left, Choice) and isinstance(right, Choice) and len(left.options) * len(right.options) > MAX_PAIRS:
+        if any(is_counted(number(option)) for _, option in left.options):
+            return binary(left, op, _as_one(right))
         sign = _FUNCTIONS[type(op)][0] if type(op) in _FUNCTIONS else type(op).__name__
         expression = _combined(sign, _common(left), _common(right))
         return Opaque(f"{text(left)} {sign} {text(right)}", left.tags | right.tags, expression=expression)
@@ -75,6 +77,12 @@ def binary(left: Abstract, op: ast.operator, right: Abstract) -> Abstract:
         origin="configuration" if _is_option(left) or _is_option(right) else "other",
         expression=expression,
     )
+
+
+def _as_one(value: Choice) -> Opaque:
+    """Return one of many possible numbers by its name, for what is counted beside it."""
+    option = any(_is_option(one) for _, one in value.options)
+    return Opaque(text(value), value.tags, origin="configuration" if option else "other", expression=_common(value))
 
 
 def _of_containers(left: Abstract, op: ast.operator, right: Abstract) -> Abstract | None:
