@@ -296,3 +296,25 @@ def test_what_is_set_in_a_part_of_a_configuration_stays_set(tmp_path, statement)
         "DataLoader([2], **cfg['loader'])\n",
     )
     assert [default_of(event.shuffle) for event in program.of(LoaderBuilt)] == [False, False]
+
+
+HPARAMS = (
+    "import json, sys\n"
+    "class HParams:\n"
+    "    def __init__(self, **kwargs):\n"
+    "        for key, value in kwargs.items():\n"
+    "            if type(value) == dict:\n"
+    "                value = HParams(**value)\n"
+    "            setattr(self, key, value)\n"
+    "hps = HParams(**json.load(open(sys.argv[1])))\n"
+)
+
+
+def test_a_value_of_a_configuration_has_the_type_that_the_files_give_it(tmp_path):
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "a.json").write_text('{"train": {"group": {"backend": "nccl"}, "half": true}}')
+    (tmp_path / "configs" / "b.json").write_text('{"train": {"group": {"backend": "gloo"}, "half": false}}')
+    init = "if hps.train.half:\n    dist.init_process_group(hps.train.group.backend)\n"
+    event = only(read(tmp_path, HPARAMS + init).of(GroupInit))
+    assert event.backend.text() == "json['train']['group']['backend']"
+    assert [literal.atom.text for literal in event.when] == ["json['train']['half']"]

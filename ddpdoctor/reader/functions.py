@@ -66,7 +66,7 @@ def run_body(
     counted = on_yield is None or walk.no_entry  # a generator's steps are those of its loops too
     costly = counted and walk.spent.get(body, 0) > most
     tired = visits >= (few if costly else MAX_VISITS)
-    deeper = isinstance(call.args[-1], Settings) if active and call.args else False
+    deeper = active > 0 and _goes_deeper(call)
     bounded = visits >= MAX_SECTIONS or active >= MAX_NESTED if deeper else active >= MAX_ACTIVE or tired
     if len(walk.frames) > MAX_DEPTH or bounded:
         own = [frame.receiver for frame in walk.frames if frame.function is not None and frame.function.node is body]
@@ -98,6 +98,13 @@ def run_body(
         walk.spent[body] = walk.spent.get(body, 0) + left - walk.steps_left
         walk.path, walk.dead = before, dead
     return _returned(walk, frame, function)
+
+
+def _goes_deeper(call: Call) -> bool:
+    """Whether a function that calls itself goes down into a configuration: each call has a section of it."""
+    if call.kwargs:
+        return all(isinstance(value, (Setting, Settings)) for value in call.kwargs.values())
+    return bool(call.args) and isinstance(call.args[-1], Settings)
 
 
 def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
