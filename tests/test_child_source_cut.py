@@ -132,7 +132,8 @@ def test_future_imports_and_docstrings_keep_their_place(run):
     assert module.__doc__ == "What it is."
 
 
-def test_next_is_ready_for_an_end_inside_a_try_that_catches_it(run, rounds):
+@pytest.mark.parametrize("asked", ["next(source)", "source.__next__()"])
+def test_next_is_ready_for_an_end_inside_a_try_that_catches_it(run, rounds, asked):
     ready = []
 
     class Source:
@@ -144,15 +145,15 @@ def test_next_is_ready_for_an_end_inside_a_try_that_catches_it(run, rounds):
             raise StopIteration
 
     module = run(
-        """
+        f"""
 def look(source):
     try:
-        next(source)
+        {asked}
     except StopIteration:
         pass
     next(source, None)
     try:
-        next(source)
+        {asked}
     except ValueError:
         pass
 """

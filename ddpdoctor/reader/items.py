@@ -78,11 +78,17 @@ def _item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abstrac
         return _any_layer(holder.args[0], key) or get_item(walk, holder.args[0], key, node)
     if isinstance(holder, Made) and holder.path in LAYER_LISTS:
         return _of_items(layers_of(holder), key)
-    for special in (_of_known, _of_children, _of_parents, cut_folder):
-        found = special(holder, key)
+    special = _special(holder, key)
+    return unknown_item(holder, key) if special is None else special
+
+
+def _special(holder: Abstract, key: Abstract) -> Abstract | None:
+    """Return an item of something that has its items in a way of its own."""
+    for way in (_of_known, _of_children, _of_parents, cut_folder):
+        found = way(holder, key)
         if found is not None:
             return found
-    return unknown_item(holder, key)
+    return None
 
 
 def _of_children(holder: Abstract, key: Abstract) -> Abstract | None:

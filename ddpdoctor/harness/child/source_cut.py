@@ -24,7 +24,7 @@ _IMPORTS_CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseExcep
 
 
 class LoopHeads(ast.NodeTransformer):
-    """Wraps what loops loop over, the tests of ``while`` loops and calls of ``next``.
+    """Wraps what loops loop over, the tests of ``while`` loops and calls of ``next`` and ``__next__``.
 
     Left alone are loops in which no training step can be taken, for there is no call in them, and generator
     expressions and asynchronous loops, which do not run where they stand.
@@ -81,7 +81,8 @@ class LoopHeads(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "next":
+        name = node.func.id if isinstance(node.func, ast.Name) else None
+        if name == "next" or (isinstance(node.func, ast.Attribute) and node.func.attr == "__next__"):
             node.func = _call(NEXT, [node.func, ast.Constant(bool(self._ends_caught))], node.func)
         return node
 

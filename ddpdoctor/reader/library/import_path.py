@@ -63,14 +63,14 @@ DOTS = re.compile(r"\.{1,2}(/\.{1,2})*/?")
 
 def of_folder(walk: Walk, call: Call) -> Abstract | None:
     """Methods of the text that a folder is: ``path.index("project")``, ``path.rsplit("/", 1)``."""
-    where = _location(call.receiver) if isinstance(call.receiver, Opaque) else None
-    name = call.path.rpartition(".")[2]
-    if where is None or not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
+    whole, name = call.receiver, call.path.rpartition(".")[2]
+    where = _location(whole) if isinstance(whole, Opaque) else None
+    if whole is None or where is None or not all(isinstance(arg, Known) for arg in call.args) or call.kwargs:
         return None
     result = computed(getattr(str, name), where, *(known(arg) for arg in call.args))
     if isinstance(result, (list, tuple)):
-        return Items([_part_of(f"{text(call.receiver)}.{name}()[{i}]", part) for i, part in enumerate(result)])
-    return None if result is NO_RESULT else _part_of(f"{text(call.receiver)}.{name}()", result)
+        return Items([_part_of(f"{text(whole)}.{name}()[{i}]", part) for i, part in enumerate(result)])
+    return None if result is NO_RESULT else _part_of(f"{text(whole)}.{name}()", result)
 
 
 def _part_of(name: str, part: object) -> Abstract:
@@ -80,7 +80,9 @@ def _part_of(name: str, part: object) -> Abstract:
 def cut_folder(path: Abstract, key: Abstract) -> Abstract | None:
     """Return ``path[:n]``, where that is the text of a folder."""
     part = known(key)
-    where = _location(path) if isinstance(path, Opaque) and isinstance(part, slice) else None
+    if not isinstance(path, Opaque) or not isinstance(part, slice):
+        return None
+    where = _location(path)
     return None if where is None else _part_of(f"{text(path)}[{text(key)}]", where[part])
 
 
