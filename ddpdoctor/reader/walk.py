@@ -63,9 +63,7 @@ class Walk(Budget):
         self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
-        self.layers: dict[Ref, list[Condition]] | None = (
-            None  # what a wrapper's forward computes with, while it is interpreted
-        )
+        self.layers: dict[Ref, list[Condition]] | None = None  # what the forward that is interpreted computes with
         self.layers_matter = False  # whether a check may ask which
         self.heard: dict[tuple[object, object], int] = {}  # what functions may do, those of objects by the object
         self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module
@@ -73,6 +71,7 @@ class Walk(Budget):
         self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
+        self.architectures: Cells = {}  # the functions that the project has registered with timm, by their names
         self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers
         self.drawn: tuple[Abstract, ...] = ()  # what is in the picture that is written next
         self.own_folder = False  # whether the working directory is one of the rank's own

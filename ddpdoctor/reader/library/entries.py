@@ -23,10 +23,10 @@ def _run_first(walk: Walk, call: Call) -> Abstract | None:
 def decorate(walk: Walk, decorator: Abstract, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
     """Return what a decorator from outside the project makes of a function: callable as it was.
 
-    ``@atexit.register`` runs it at the end.
+    ``@atexit.register`` runs it at the end, ``@register_model`` of timm has it made by its name.
     """
     path = decorator.path if isinstance(decorator, (External, Made)) else ""
-    if path == "atexit.register":
+    if path == "atexit.register" or path.startswith("timm.models."):
         walk.call(External(path), Call((value,), {}, node, frame))
     decorated_handler(walk, decorator, value)
     if _lets_one_rank_in(decorator) and isinstance(value, Function):

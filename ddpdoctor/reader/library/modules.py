@@ -264,7 +264,7 @@ def _held(value: Abstract) -> list[Abstract]:
 
 
 PREFIXES = {
-    **dict.fromkeys(("torchvision.models.", "timm.create_model", "sync_batchnorm.Sync"), _torchvision_model),
+    **dict.fromkeys(("torchvision.models.", "sync_batchnorm.Sync"), _torchvision_model),
     "sync_batchnorm.batchnorm.Sync": _torchvision_model,
     "torch.nn.": _layer,
 }

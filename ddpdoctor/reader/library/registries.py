@@ -4,8 +4,10 @@ from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Known, Table, is_none, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import read, write
+from ddpdoctor.reader.formulas import by_default
 from ddpdoctor.reader.objects import Class, Function, Made, Partial
 from ddpdoctor.reader.registries import fill_by_imports
+from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.walk import Walk
 
 REGISTRIES = (
@@ -85,7 +87,38 @@ def _build(walk: Walk, call: Call) -> Abstract | None:
     return None if is_none(chosen) else walk.call(chosen, inner)
 
 
-FUNCTIONS = {**dict.fromkeys(REGISTRIES, _new), STORE: _store}
+def _register_model(walk: Walk, call: Call) -> Abstract | None:
+    """``@register_model`` of timm: the function makes the model of its own name."""
+    made = call.args[0] if call.args else None
+    if isinstance(made, Function):
+        write(walk.architectures, made.name, walk.path, made)
+    return made
+
+
+def _create_model(walk: Walk, call: Call) -> Abstract:
+    """``timm.create_model(name)`` of a model that the project has registered: an option counts as its default."""
+    given = call.argument("model_name", 0)
+    name = known(by_default(given)) if given is not None else None
+    for module in walk.project.imported():
+        if module.state == "new" and module.parse() is None and module.source is not None:
+            text = module.source.text
+            if name is not None and "register_model" in text and f"def {name}(" in text:
+                walk.load(module)
+    cell = walk.architectures.get(name)
+    if cell is None:
+        return walk.make(call, NO_TAGS)
+    kwargs = {key: value for key, value in call.kwargs.items() if key not in OF_TIMM}
+    return walk.call(read(cell, walk.path), call._replace(args=(), kwargs=kwargs))
+
+
+OF_TIMM = frozenset({"model_name", "checkpoint_path", "scriptable", "exportable", "no_jit", "cache_dir"})
+"""What ``create_model`` takes for itself; the rest goes to the function."""
+FUNCTIONS = {
+    **dict.fromkeys(REGISTRIES, _new),
+    STORE: _store,
+    **{f"timm.models.{module}register_model": _register_model for module in ("", "registry.", "_registry.")},
+    **{f"timm.{module}create_model": _create_model for module in ("", "models.", "models.factory.", "models._factory.")},
+}
 METHODS = {
     f"{path}.{name}": model
     for path in REGISTRIES
