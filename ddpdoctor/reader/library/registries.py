@@ -117,7 +117,9 @@ FUNCTIONS = {
     **dict.fromkeys(REGISTRIES, _new),
     STORE: _store,
     **{f"timm.models.{module}register_model": _register_model for module in ("", "registry.", "_registry.")},
-    **{f"timm.{module}create_model": _create_model for module in ("", "models.", "models.factory.", "models._factory.")},
+    **{
+        f"timm.{module}create_model": _create_model for module in ("", "models.", "models.factory.", "models._factory.")
+    },
 }
 METHODS = {
     f"{path}.{name}": model
