@@ -71,7 +71,6 @@ class Walk(Budget):
         self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted
         self.first_look: ast.AST | None = None  # the call in ``next(iter(loader))`` that makes the iterator
-        self.architectures: Cells = {}  # the functions that the project has registered with timm, by their names
         self.copied: dict[Ref, Ref] = {}  # what persistent workers hold copies of, and whose workers
         self.drawn: tuple[Abstract, ...] = ()  # what is in the picture that is written next
         self.own_folder = False  # whether the working directory is one of the rank's own

@@ -91,7 +91,7 @@ def _register_model(walk: Walk, call: Call) -> Abstract | None:
     """``@register_model`` of timm: the function makes the model of its own name."""
     made = call.args[0] if call.args else None
     if isinstance(made, Function):
-        write(walk.architectures, made.name, walk.path, made)
+        write(walk.patched, f"{OF_PROJECT}{made.name}", walk.path, made)
     return made
 
 
@@ -104,13 +104,15 @@ def _create_model(walk: Walk, call: Call) -> Abstract:
             text = module.source.text
             if name is not None and "register_model" in text and f"def {name}(" in text:
                 walk.load(module)
-    cell = walk.architectures.get(name)
+    cell = walk.patched.get(f"{OF_PROJECT}{name}")
     if cell is None:
         return walk.make(call, NO_TAGS)
     kwargs = {key: value for key, value in call.kwargs.items() if key not in OF_TIMM}
     return walk.call(read(cell, walk.path), call._replace(args=(), kwargs=kwargs))
 
 
+OF_PROJECT = "timm.models.registered."
+"""What stands before the name of a model that the project has put among timm's."""
 OF_TIMM = frozenset({"model_name", "checkpoint_path", "scriptable", "exportable", "no_jit", "cache_dir"})
 """What ``create_model`` takes for itself; the rest goes to the function."""
 FUNCTIONS = {
