@@ -181,9 +181,15 @@ def tagged(value: Abstract, tags: Tags) -> Abstract:
         copy = Opaque(value.name, value.tags | tags, origin=value.origin, default=value.default)
         copy.attributes = value.attributes
         return copy
+    if isinstance(value, Made) and (value.path.startswith(NO_TENSORS) or is_module(value)):
+        return value
     if isinstance(value, (Known, Made)):
         return Opaque("output", tags | value.tags) if not is_none(value) else value
     return value
+
+
+NO_TENSORS = ("torch.optim.", "torch.utils.data.")
+"""What a method of a model may give that is nothing computed: ``model.configure_optimizers()``."""
 
 
 def wrapped_by(walk: Walk, value: Abstract) -> tuple[Made, ...]:

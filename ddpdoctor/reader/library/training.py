@@ -98,6 +98,7 @@ _OPTIMIZERS = frozenset(
         "adamw",
         "sgd",
         "lars",
+        "larc",
         "lamb",
         "fusedadam",
         "fusedsgd",
