@@ -74,6 +74,9 @@ def run_body(
         walk.unfollowed(function.name, given, call.node)
         if active and call.args and isinstance(call.args[-1], Setting):
             return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
+        answered = walk.answers.get(body)
+        if answered is not None and _asks_for_nothing(call):
+            return answered
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
         return Opaque(f"{function.name}()", flow if walk.in_forward else put_together(flow))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
@@ -97,7 +100,15 @@ def run_body(
         walk.active[body] = active
         walk.spent[body] = walk.spent.get(body, 0) + left - walk.steps_left
         walk.path, walk.dead = before, dead
-    return _returned(walk, frame, function)
+    result = _returned(walk, frame, function)
+    if _asks_for_nothing(call):
+        walk.answers[body] = result
+    return result
+
+
+def _asks_for_nothing(call: Call) -> bool:
+    """Whether a function is given nothing that its result can hang on: ``is_main_process()``, ``get_rank()``."""
+    return not call.args and not call.kwargs and not call.open
 
 
 def _goes_deeper(call: Call) -> bool:
