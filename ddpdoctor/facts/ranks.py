@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from ddpdoctor.atom import Condition
+from ddpdoctor.atom import Condition, Literal
 from ddpdoctor.condition import as_formula, asks_for_group, together
-from ddpdoctor.events import (
-    Event,
-)
+from ddpdoctor.events import Event, GroupInit, ProcessStarted
 from ddpdoctor.facts import in_group
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import divides_ranks, holds_for
+from ddpdoctor.value import alternatives
 from ddpdoctor.world import SINGLE, WORLDS, Member
 
 ALONE = (*SINGLE, Member("torchrun", 0, 0, 0, 1, 1))
@@ -51,11 +50,21 @@ def for_some_ranks_only(event: Event) -> bool:
 def among_ranks(trace: Predicted, event: Event) -> tuple[Event, ...]:
     """Return an event as it happens in a run of several ranks: under what its process group was initialised under too.
 
-    ``if not cfg.distributed or rank == 0`` lets one rank of several through, whatever is known of the option.
+    ``if not cfg.distributed or rank == 0`` lets one rank of several through, whatever is known of the option, and so
+    does ``if cfg.gpus == 1 or rank == 0`` where that is how many processes are started.
     """
-    inits = {init.when for init in in_group(trace, event)}
+    several = _of_more_than_one(trace, event)
+    inits = {init.when | several for init in in_group(trace, event)}
     both = (together(event.when, when) for when in inits)
     return tuple(event.with_(when=when) for when in both if when is not None) or (event,)
+
+
+def _of_more_than_one(trace: Predicted, event: Event) -> Condition:
+    """Return what the tests before an event on how many processes there are come to where there are several."""
+    counts = [start.count for start in trace.of(ProcessStarted)] + [init.world_size for init in trace.of(GroupInit)]
+    texts = {f"{value.text()} == 1" for count in counts if count is not None for _, value in alternatives(count)}
+    atoms = (atom for literal in event.when for atom in (literal.atom, *literal.atom.inside))
+    return frozenset(Literal(atom, False) for atom in atoms if atom.text in texts)
 
 
 def left_to_some_ranks(trace: Predicted, event: Event) -> bool:
