@@ -69,3 +69,35 @@ def test_a_boolean_that_is_compared_with_a_number_is_worked_out(tmp_path, test, 
     body = f"many = dist.get_world_size() > 1\nif {test}:\n    dist.barrier()\n"
     found = read(tmp_path, INIT + body).of(Collective)
     assert [[str(literal) for literal in event.when] for event in found] == ([["1 < world size"]] if there else [])
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [
+        ("torch.__version__ >= '1.6'", True),
+        ("torch.__version__ < '1.0'", False),
+        ("version.parse(torch.__version__) >= version.parse('1.6')", True),
+        ("LooseVersion(torch.__version__) > LooseVersion('1.9.1')", True),
+        ("version.parse('2.0.0') <= version.parse(torch.__version__)", True),
+        ("torch.__version__ == '1.4.0'", False),
+    ],
+)
+def test_a_version_of_torch_that_nobody_has_any_more_decides(tmp_path, test, there):
+    imports = "from packaging import version\nfrom distutils.version import LooseVersion\n"
+    found = read(tmp_path, f"{imports}{INIT}if {test}:\n    dist.barrier()\n").of(Collective)
+    assert [list(event.when) for event in found] == ([[]] if there else [])
+
+
+@pytest.mark.parametrize(
+    "test", ["torch.__version__ >= '2.4'", "torch.__version__ == '2.0'", "torch.__version__ < '3'"]
+)
+def test_a_newer_version_of_torch_stays_a_test(tmp_path, test):
+    event = only(read(tmp_path, f"{INIT}if {test}:\n    dist.barrier()\n").of(Collective))
+    assert len(event.when) == 1
+
+
+def test_a_function_that_is_called_too_often_to_be_read_answers_as_before(tmp_path):
+    calls = "".join(f"if is_main():\n    print({n})\n" for n in range(80))
+    body = "def is_main():\n    return dist.get_rank() == 0\n" + calls + "if is_main():\n    dist.barrier()\n"
+    event = only(read(tmp_path, INIT + body).of(Collective))
+    assert [literal.atom.kind for literal in event.when] == ["rank"]

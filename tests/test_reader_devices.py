@@ -95,3 +95,11 @@ def test_what_is_downloaded_is_put_onto_a_gpu_too(tmp_path):
 def test_the_number_of_the_current_device_is_none_where_nothing_has_selected_one(tmp_path, before, named, device):
     event = only(read(tmp_path, f"{PUT}{before}\nnn.Linear(2, 2).to({device})\n").of(DeviceUsed))
     assert (event.index is not None) is named
+
+
+@pytest.mark.parametrize(
+    ("loss", "used"),
+    [("nn.KLDivLoss(reduction='sum')", 0), ("nn.CrossEntropyLoss()", 0), ("nn.CrossEntropyLoss(torch.ones(3))", 1)],
+)
+def test_a_loss_without_weights_moves_nothing(tmp_path, loss, used):
+    assert len(read(tmp_path, f"criterion = {loss}.cuda()\n").of(DeviceUsed)) == used

@@ -26,6 +26,7 @@ from ddpdoctor.reader.library.kinds import WRAPPERS
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.texts import text
+from ddpdoctor.reader.versions import of_torch_version
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import UNKNOWN, WORLDS, Expression, constant, evaluate, is_counted
 
@@ -67,6 +68,8 @@ def compare(walk: Walk, left: Abstract, operator: ast.cmpop, right: Abstract, no
     if isinstance(operator, ast.In):
         return _membership(walk, left, right, node)
     answer = _computed(left, operator, right)
+    if answer is None:
+        answer = of_torch_version(left, operator, right)
     if answer is not None:
         return answer
     if isinstance(left, Truth) or isinstance(right, Truth):

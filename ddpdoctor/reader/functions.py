@@ -38,7 +38,7 @@ def call_function(walk: Walk, function: Function, call: Call) -> Abstract:
     if walk.syntax.is_generator(function.node):
         return Generator(function, call)
     if walk.in_forward and walk.tables.is_silent(walk, function, call):
-        walk.called.add(function.node)
+        walk.called.setdefault(function.node)
         return Opaque(f"{function.name}()", call.flow())
     return _on_first_rank(walk, function, call) if function.on_first_rank else run_body(walk, function, call)
 
@@ -74,14 +74,14 @@ def run_body(
         walk.unfollowed(function.name, given, call.node)
         if active and call.args and isinstance(call.args[-1], Setting):
             return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
-        answered = walk.answers.get(body)
+        answered = walk.called.get(body)
         if answered is not None and _asks_for_nothing(call):
             return answered
         flow = call.flow()  # a model's forward asks no other rank, however many layers of one kind it has
         return Opaque(f"{function.name}()", flow if walk.in_forward else put_together(flow))
     walk.visits[body], walk.active[body] = visits + 1, active + 1
     left = walk.steps_left
-    walk.called.add(body)
+    walk.called.setdefault(body)
     frame = Frame(function.module, {}, function=function, parent=function.frame, owner=function.owner)
     frame.on_yield = on_yield
     blocks = tuple(Within(kind, walk.place(call.node)) for kind in function.within)
@@ -102,7 +102,7 @@ def run_body(
         walk.path, walk.dead = before, dead
     result = _returned(walk, frame, function)
     if _asks_for_nothing(call):
-        walk.answers[body] = result
+        walk.called[body] = result
     return result
 
 

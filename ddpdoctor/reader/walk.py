@@ -57,11 +57,10 @@ class Walk(Budget):
         self.in_forward = 0
         self.syntax = Syntax()
         self.searched: set[tuple[Module, str]] = set()  # the names that are being looked up in modules
-        self.called: set[ast.AST] = set()
+        self.called: dict[ast.AST, Abstract | None] = {}  # those without arguments with what they gave last
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
         self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
-        self.answers: dict[ast.AST, Abstract] = {}  # what functions without arguments gave last
         self.layouts: dict[Ref, set[str]] = {}  # the memory formats that models were moved to
         self.unsynced: dict[Place, set[Ref | None]] = {}  # the wrappers of each no_sync() block; None is an unknown one
         self.layers: dict[Ref, list[Condition]] | None = None  # what the forward that is interpreted computes with

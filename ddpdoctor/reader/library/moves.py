@@ -55,6 +55,8 @@ def _cuda(walk: Walk, call: Call) -> Abstract | None:
     if receiver is None or isinstance(receiver, Known):
         return None
     target = call.argument("device", 0)
+    if target is None and isinstance(receiver, Made) and _is_without_tensors(receiver):
+        return receiver
     use_device(walk, None if is_none(target) else target, _described(receiver, "cuda"), call.node)
     if target is None or is_none(target):
         moved(walk, call, "cuda")
@@ -62,6 +64,20 @@ def _cuda(walk: Walk, call: Call) -> Abstract | None:
         for _, option in options(target):
             moved(walk, call, "cuda", lower_optional(device_of(option).index or option))
     return _same(walk, receiver, call)
+
+
+def _is_without_tensors(module: Made) -> bool:
+    """Whether a module has nothing to move: a loss that no weights were given to."""
+    return (
+        module.path.startswith("torch.nn.")
+        and module.path.endswith("Loss")
+        and not module.args
+        and not module.kwargs.keys() - PLAIN
+    )
+
+
+PLAIN = frozenset({"reduction", "label_smoothing", "ignore_index", "size_average", "reduce"})
+"""Arguments of losses that are no tensors."""
 
 
 def _described(receiver: Abstract, method: str) -> str:
