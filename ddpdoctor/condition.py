@@ -39,7 +39,16 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
         return True
     if any(part.opposite() in parts for part in parts):
         return False
-    return next(iter(parts)) if len(parts) == 1 else AllOf(frozenset(parts))
+    if len(parts) == 1:
+        return next(iter(parts))
+    whole = frozenset(parts)
+    return AllOf(whole) if _can_hold(whole) else False
+
+
+@remembered(20_000)
+def _can_hold(parts: Condition) -> bool:
+    """Whether literals leave an alternative of each disjunction among them: ``(a or b) and not a and not b`` does not."""
+    return not _disjunctions(parts) or _with(frozenset(), parts) is not None
 
 
 def any_of(formulas: Iterable[Formula]) -> Formula:

@@ -55,6 +55,11 @@ def test_a_conjunction_of_opposites_is_false_and_their_disjunction_true():
     assert any_of([]) is False and all_of([]) is True
 
 
+def test_a_conjunction_that_leaves_no_alternative_of_a_disjunction_is_false():
+    assert all_of([any_of([A, B]), negation(A), negation(B)]) is False
+    assert all_of([any_of([A, B]), negation(A)]) is not False
+
+
 def test_a_disjunction_of_very_many_is_left_open():
     many = any_of(Literal(Atom(f"x{i}"), True) for i in range(40))
     assert assuming(many) is not None and assuming(negation(many)) is not None
