@@ -47,7 +47,7 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
 
 @remembered(20_000)
 def _can_hold(parts: Condition) -> bool:
-    """Whether literals leave an alternative of each disjunction among them: ``(a or b) and not a and not b`` does not."""
+    """Whether literals leave an alternative of each disjunction among them: not so ``(a or b)``, ``not a``, ``not b``."""
     return not _disjunctions(parts) or _with(frozenset(), parts) is not None
 
 
