@@ -47,7 +47,7 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
 
 @remembered(20_000)
 def _can_hold(parts: Condition) -> bool:
-    """Whether literals leave an alternative of each disjunction among them: not so ``(a or b)``, ``not a``, ``not b``."""
+    """Whether literals leave an alternative of each disjunction among them, as far as unit propagation tells."""
     return not _disjunctions(parts) or _with(frozenset(), parts) is not None
 
 
