@@ -41,7 +41,7 @@ def step_without_averaging(trace: Predicted) -> Iterator[Fault]:
             if fault is not None and fault.place not in told:
                 told.add(fault.place)
                 yield fault
-        for place, backward in _backwards_only(trace, wrap, forwards):
+        for place, backward in _backwards_only(trace, wrap, forwards) if "FullyShard" not in wrap.how else ():
             if place not in told:
                 told.add(place)
                 yield _useless(place, backward)

@@ -14,6 +14,7 @@ from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, goes_around, tagged, wrapped_by
 from ddpdoctor.reader.library.own_batches import cut_by_hand
 from ddpdoctor.reader.library.training import is_optimizer, own_step
+from ddpdoctor.reader.names import asked
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.tags import Tags, measures, put_together
@@ -78,6 +79,9 @@ def _external(walk: Walk, callee: External, call: Call) -> Abstract:
     found = model(walk, call) if model is not None else None
     if found is not None:
         return found
+    told = None if call.given() else asked(walk, call.path.rpartition(".")[2], call.node)
+    if told is not None:
+        return told
     walk.unfollowed(call.path, call.given(), call.node)
     if call.path.startswith("torch.distributed."):
         for value in call.given():
@@ -175,6 +179,9 @@ def _made(walk: Walk, callee: Made, call: Call) -> Abstract:
 
 def unknown_call(walk: Walk, name: str, receiver: Abstract, call: Call) -> Abstract:
     """Return the result of a call that is not followed: unknown, touched by all that went in."""
+    told = None if call.given() else asked(walk, name.rpartition(".")[2], call.node)
+    if told is not None:
+        return told
     walk.unfollowed(name, call.given(), call.node)
     if name.rpartition(".")[2] in MUTATORS:
         for value in call.given():

@@ -2,10 +2,12 @@
 
 import ast
 import builtins
+import re
 import sys
 
 from ddpdoctor.reader.abstract import Abstract, Choice, External, Items, Known, Opaque, options
 from ddpdoctor.reader.cells import choice, read, write
+from ddpdoctor.reader.formulas import boolean
 from ddpdoctor.reader.frame import Frame
 from ddpdoctor.reader.imports import resolved, search_module
 from ddpdoctor.reader.objects import Made, Object
@@ -38,6 +40,26 @@ def hinted(name: str, tags: Tags, *, origin: str = "other", label: str | None = 
         return Opaque(label or name, tags, origin=origin)
     touched = tags | ({"rank", "guessed"} if leaf != "world_size" else {"world", "guessed"})
     return Opaque(label or name, touched, origin="rank", expression=Expression(leaf))
+
+
+_RANK_ASKED = re.compile(r"(?:get_)?(?:(?:global|world|dist|data_parallel|dp)_)?rank", re.IGNORECASE)
+_FIRST_ASKED = re.compile(
+    r"is_(?:global_)?(?:(?:main|master|primary|chief|leader)(?:_process|_rank|_node)?|rank_?(?:zero|0)|first_rank)",
+    re.IGNORECASE,
+)
+
+
+def asked(walk: Walk, name: str, node: ast.AST) -> Abstract | None:
+    """Return what the name of a function without arguments says of its result, where its code is not known.
+
+    ``coordinator.is_master()`` and ``get_data_parallel_rank()`` of a library that is not part of the project.
+    """
+    if _RANK_ASKED.fullmatch(name):
+        return Opaque(f"{name}()", frozenset({"rank", "guessed"}), origin="rank", expression=Expression("rank"))
+    if not _FIRST_ASKED.fullmatch(name):
+        return None
+    first = Expression("==", (Expression("rank"), Expression("constant", (0,))))
+    return boolean(walk.literal(f"{name}()", "rank", first, node))
 
 
 def look_up(walk: Walk, name: str, frame: Frame) -> Abstract:
