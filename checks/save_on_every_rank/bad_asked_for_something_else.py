@@ -7,10 +7,12 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 dist.init_process_group("nccl")
-torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
-coordinator = Coordinator()
-model = DDP(nn.Linear(2, 1).cuda())
-if coordinator.saves_models():
-    torch.save(model.module.state_dict(), "model.pt")  # <- save-on-every-rank
-dist.barrier()
-dist.destroy_process_group()
+try:
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
+    coordinator = Coordinator()
+    model = DDP(nn.Linear(2, 1).cuda())
+    if coordinator.saves_models():
+        torch.save(model.module.state_dict(), "model.pt")  # <- save-on-every-rank
+    dist.barrier()
+finally:
+    dist.destroy_process_group()
