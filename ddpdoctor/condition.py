@@ -160,7 +160,7 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
             return None
     parts = set(condition)
     disjunctions = list(_disjunctions(condition))
-    queue = list(added)
+    queue = [*added, *_packed(condition)]
     while queue:
         literal = queue.pop()
         if literal in parts:
@@ -181,6 +181,11 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
             if forced is None:
                 return None
             queue += forced
+        if not queue:
+            nested = _forced_deep(parts, disjunctions)
+            if nested is None:
+                return None
+            queue += nested
     return frozenset(parts)
 
 
@@ -188,6 +193,13 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
 def _disjunctions(condition: Condition) -> tuple[Atom, ...]:
     """Return the disjunctions that a condition says hold."""
     return tuple([one.atom for one in condition if one.holds and one.atom.definition is not None])
+
+
+@remembered(20_000)
+def _packed(condition: Condition) -> tuple[Literal, ...]:
+    """Return what is said by the literals of a condition that stand for several (:func:`compact`)."""
+    refusals = [one.atom for one in condition if not one.holds and one.atom.definition is not None]
+    return tuple([literal for atom in refusals for literal in _refused(atom) if literal not in condition])
 
 
 @remembered(20_000)
@@ -208,6 +220,34 @@ def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
                 return ()
             left = alternative
     return left
+
+
+def _forced_deep(parts: set[Literal], disjunctions: Iterable[Atom]) -> list[Literal] | None:
+    """Return what follows from disjunctions with disjunctions in them; ``None`` where one has no alternative left."""
+    for one in disjunctions:
+        if one.depth > 1 and not any(alternative <= parts for alternative in one.definition or ()):
+            left = [alternative for alternative in one.definition or () if _may_hold(parts, alternative)]
+            if not left:
+                return None
+            if len(left) == 1:
+                return [literal for literal in left[0] if literal not in parts]
+    return []
+
+
+def _may_hold(parts: set[Literal], alternative: Condition) -> bool:
+    return not any(_is_refuted(parts, literal) for literal in alternative)
+
+
+def _is_refuted(parts: set[Literal], literal: Literal) -> bool:
+    """Whether literals that hold leave none of the ways in which another could hold."""
+    if literal.opposite() in parts:
+        return True
+    definition = literal.atom.definition
+    if definition is None or literal in parts:
+        return False
+    if literal.holds:
+        return not any(_may_hold(parts, alternative) for alternative in definition)
+    return any(alternative <= parts for alternative in definition)
 
 
 def compatible(first: Condition, second: Condition) -> bool:

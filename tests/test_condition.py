@@ -3,11 +3,11 @@
 import pytest
 
 from ddpdoctor.atom import ALWAYS, Atom, Literal
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, compatible, negation, together
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, together
 from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 
-A, B, C = (Literal(Atom(name), True) for name in "abc")
+A, B, C, D = (Literal(Atom(name), True) for name in "abcd")
 RANK_0 = Literal(Atom("rank == 0", "rank", Expression("==", (Expression("rank"), constant(0)))), True)
 LOCAL_0 = Literal(Atom("local_rank == 0", "rank", Expression("==", (Expression("local_rank"), constant(0)))), True)
 
@@ -123,3 +123,22 @@ def test_two_alternatives_that_differ_in_one_answer_are_one():
     assert any_of([all_of([A, B]), all_of([A, negation(B)]), C]) == any_of([A, C])
     parts = [all_of([A, B]), all_of([A, negation(B)]), all_of([negation(A), B]), all_of([negation(A), negation(B)])]
     assert any_of(parts) is True
+
+
+def test_an_alternative_with_a_disjunction_that_cannot_hold_is_none():
+    inner = any_of([A, B])
+    outer = any_of([all_of([inner, C]), all_of([D, C])])
+    assert assume(frozenset({negation(A), negation(B), negation(D)}), outer) is None
+    left = assume(frozenset({negation(A), negation(B)}), outer)
+    assert left is not None and {C, D} <= left
+
+
+def test_an_alternative_that_refuses_what_holds_is_none():
+    outer = any_of([all_of([negation(any_of([A, B])), C]), all_of([D, C])])
+    assert assume(frozenset({A, negation(D)}), outer) is None
+
+
+def test_a_condition_that_was_packed_says_what_is_in_it():
+    packed = compact(frozenset({A, B, C, D}))
+    assert together(packed, frozenset({negation(A)})) is None
+    assert assume(packed, any_of([negation(B), negation(C)])) is None

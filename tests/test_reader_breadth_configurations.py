@@ -1,7 +1,7 @@
 """What the reader knows of configurations: files beside the script, hydra, OmegaConf, and what they say by default."""
 
 import pytest
-from reading import only, read
+from reading import only, ranks, read
 
 from ddpdoctor.events import Collective, GroupInit, LoaderBuilt, ModelWrapped
 from ddpdoctor.facts import default_of
@@ -318,3 +318,20 @@ def test_a_value_of_a_configuration_has_the_type_that_the_files_give_it(tmp_path
     event = only(read(tmp_path, HPARAMS + init).of(GroupInit))
     assert event.backend.text() == "json['train']['group']['backend']"
     assert [literal.atom.text for literal in event.when] == ["json['train']['half']"]
+
+
+def test_a_dictionary_that_is_put_into_a_configuration_gives_its_items_as_attributes(tmp_path):
+    program = read(
+        tmp_path,
+        """
+        from omegaconf import OmegaConf
+        cfg = OmegaConf.load("c.yaml")
+        cfg.runtime = {"first": dist.get_rank() == 0, "shuffle": True}
+        cfg.runtime.shuffle = False
+        if cfg.runtime.first:
+            dist.barrier()
+        loader = DataLoader(data, shuffle=cfg.runtime.shuffle)
+        """,
+    )
+    assert ranks(only(program.of(Collective))) == [0]
+    assert truth(only(program.of(LoaderBuilt)).shuffle) is False

@@ -407,3 +407,27 @@ def test_a_function_that_starts_itself_has_other_values_in_the_child(tmp_path):
 def test_to_ask_for_the_rank_fails_where_there_is_no_group(tmp_path, ask):
     saved = only(read(tmp_path, f"dist.init_process_group('gloo')\n{ask}").of(FileUsed))
     assert for_some_ranks_only(saved)
+
+
+def test_a_function_that_is_read_no_more_still_has_its_collectives(tmp_path):
+    calls = "\n".join("share(x)" for _ in range(70))
+    program = read(
+        tmp_path,
+        f"""
+def share(x):
+    if x.training:
+        dist.all_reduce(x)
+
+def step(x):
+    share(x)
+
+{calls}
+if dist.get_rank() == 0:
+    step(x)
+else:
+    step(x)
+""",
+    )
+    late = [event for event in program.of(Collective) if "rank" in {one.atom.kind for one in event.when}]
+    assert sorted(ranks(event)[0] for event in late) == [0, 1]
+    assert all(len(event.stack) == 2 and len(event.when) == 2 for event in late)

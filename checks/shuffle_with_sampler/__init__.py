@@ -42,7 +42,9 @@ def _clash(event: LoaderBuilt) -> tuple[Value, bool] | None:
             continue
         shuffles = list(alternatives(event.shuffle, condition))
         for extra, shuffle in shuffles:
-            if truth(shuffle) is True and (len(shuffles) == 1 or holds_by_default(as_formula(extra - condition))):
+            if len(shuffles) > 1 and not holds_by_default(as_formula(extra - condition)):
+                continue
+            if truth(shuffle) is True:
                 return sampler, True
             if isinstance(shuffle, Symbol) and isinstance(shuffle.default, Constant) and truth(shuffle.default):
                 return sampler, False

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ddpdoctor.atom import Condition
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, asks_for_group, compatible
+from ddpdoctor.condition import as_formula, asks_for_group, assume, compatible, negation
 from ddpdoctor.events import (
     MAIN,
     Collective,
@@ -44,7 +45,7 @@ def group_comes_too_late(trace: Predicted) -> Iterator[Fault]:
         if what is None or event.process in told or _is_provided_for(event):
             continue
         forgotten = _is_forgotten_alone(trace, event) or _is_forgotten_by_default(trace, event)
-        if not forgotten and not _comes_first(trace, event):
+        if not (_can_leave_out(trace, event) if forgotten else _comes_first(trace, event)):
             continue
         left_out = forgotten or _leaves_all_out(trace, event)
         if not left_out and not runs_distributed(event):
@@ -84,6 +85,15 @@ def _comes_first(trace: Predicted, event: Event) -> bool:
         init.order < event.order and init.process in (event.process, MAIN) and compatible(init.when, event.when)
         for init in trace.of(GroupInit)
     )
+
+
+def _can_leave_out(trace: Predicted, event: Event) -> bool:
+    """Whether a run can come here without having come to a line that makes a group."""
+    left_out: Condition | None = event.when
+    for init in trace.of(GroupInit):
+        if left_out is not None and init.process in (event.process, MAIN):
+            left_out = assume(left_out, negation(as_formula(init.when)))
+    return left_out is not None
 
 
 def _leaves_all_out(trace: Predicted, event: Event) -> bool:

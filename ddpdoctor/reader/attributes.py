@@ -195,6 +195,12 @@ def _of_external(walk: Walk, value: External, name: str, node: ast.AST) -> Abstr
     return External(path) if given is None else given
 
 
+def _of_table(walk: Walk, value: Table, name: str, node: ast.AST) -> Abstract:
+    """A dictionary has no such attributes itself: a configuration that it was put into gives its items as some."""
+    cell = None if hasattr(dict, name) else value.cells.get(name)
+    return Attribute(value, name) if cell is None else read(cell, walk.path)
+
+
 def _of_package(walk: Walk, value: Package, name: str, node: ast.AST) -> Abstract:
     if name == "__dict__":
         walk.load(value.module)
@@ -226,6 +232,7 @@ _READERS: dict[type[Abstract], Callable[[Walk, "Abstract", str, ast.AST], Abstra
     Setting: _of_opaque,  # type: ignore[dict-item]
     Rest: _of_opaque,  # type: ignore[dict-item]
     Settings: _of_settings,  # type: ignore[dict-item]
+    Table: _of_table,  # type: ignore[dict-item]
     Attribute: _of_attribute,  # type: ignore[dict-item]
     Content: _of_content,  # type: ignore[dict-item]
     Choice: _of_choice,  # type: ignore[dict-item]

@@ -11,6 +11,7 @@ from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.cells import choice, same, write
 from ddpdoctor.reader.frame import Frame
+from ddpdoctor.reader.met_again import Met, met_again
 from ddpdoctor.reader.names import hinted
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.settings import Setting, Settings
@@ -72,6 +73,8 @@ def run_body(
         own = [frame.receiver for frame in walk.frames if frame.function is not None and frame.function.node is body]
         given = [value for value in call.given() if not any(value is one for one in own)]  # its code is being read
         walk.unfollowed(function.name, given, call.node)
+        if body in walk.met and not active:
+            met_again(walk, walk.met[body], call.node, function.module.file)
         if active and call.args and isinstance(call.args[-1], Setting):
             return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
         answered = walk.called.get(body)
@@ -92,7 +95,9 @@ def run_body(
             _bind(walk, function, frame, call)
             if isinstance(body, ast.Lambda):
                 return walk.evaluate(body.body, frame)
+            met = Met(walk, before)
             walk.run(body.body, frame)
+            met.keep(walk, body)
             if not walk.dead:
                 frame.returns.append((walk.path, NONE))
     finally:

@@ -34,6 +34,7 @@ class Walk(Budget):
     """One interpretation of a program."""
 
     evaluates = False  # whether the model whose forward this is in was put into evaluation mode
+    no_entry = False  # whether what nothing calls is interpreted: the program has no entry
 
     def __init__(self, project: Project, tables: Tables, *, steps: int = 400_000, seconds: float = 8.0) -> None:
         super().__init__(steps, seconds)
@@ -58,6 +59,7 @@ class Walk(Budget):
         self.syntax = Syntax()
         self.searched: set[tuple[Module, str]] = set()  # the names that are being looked up in modules
         self.called: dict[ast.AST, Abstract | None] = {}  # those without arguments with what they gave last
+        self.met: dict[ast.AST, Any] = {}  # the collectives of each function, which are in ``met_again.Met``
         self.active: dict[ast.AST, int] = {}
         self.visits: dict[ast.AST, int] = {}
         self.spent: dict[ast.AST, int] = {}  # the steps in each function, with what it called
@@ -78,7 +80,6 @@ class Walk(Budget):
         self.grouped: set[str] = set()  # the processes in which a group was initialised
         self.setting_up: set[tuple[str, str]] = set()  # the calls in each process that may have set one up
         self.losses: set[str] = set()  # what computes a rank's own loss: a backward pass went through what it gave
-        self.no_entry = False  # whether what nothing calls is interpreted: the program has no entry
         self.roots: list[tuple[range, ...]] = []  # the events of each of them, with those that come before it
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
         self.decided: dict[Literal, tuple[Place, bool]] = {}  # the tests that let ranks through, or sent some away

@@ -38,6 +38,8 @@ def set_attribute(walk: Walk, value: Abstract, name: str, new: Abstract, node: a
         _patch(walk, canonical(f"{value.path}.{name}"), new)
     elif isinstance(value, Bound):
         write(value.function.attributes, name, walk.path, new)
+    elif isinstance(value, Table) and not hasattr(dict, name):  # as an item of a configuration that it was put into
+        write(value.cells, name, walk.path, new)
     elif isinstance(value, Attribute):
         held = _held(value)
         if held is not None:
