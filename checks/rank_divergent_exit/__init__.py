@@ -28,7 +28,7 @@ def left_alone(trace: Predicted) -> Iterator[Fault]:
             by_rank = None
         own = [test for test in own_tests(trace, decides) if test not in ending]
         kept = None if by_rank is not None or own else kept_by_the_others(trace, event, decides)
-        tests = [one for one in (by_rank, kept) if one is not None] or own
+        tests = [one for one in (by_rank, kept) if one is not None and one not in ending] or own
         if not tests or told & set(tests):
             continue
         meeting = meets_in(trace, event.loop, event.process)
@@ -58,8 +58,9 @@ def _decided(event: LeftLoop, by_rank: Atom | None, test: Atom) -> Iterator[Plac
 
 def _what_ends_the_program(trace: Predicted) -> set[Atom]:
     """Return the tests by which a rank raises: who goes on from there has not, and is not told apart by them."""
-    ends = (event for event in trace.of(LeftLoop) if event.how == "end")
-    return {test for event in ends for test in own_tests(trace, event.when - event.since)}
+    ends = [event for event in trace.of(LeftLoop) if event.how == "end"]
+    decided = {one.atom for event in ends for one in event.when - event.since if one.atom.kind in ("data", "other")}
+    return decided | {test for event in ends for test in own_tests(trace, event.when - event.since)}
 
 
 def _left_by_the_others(trace: Predicted, left: LeftLoop, test: Atom) -> bool:
