@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from ddpdoctor.atom import AllOf, Atom, Condition, Formula, Literal, either
 from ddpdoctor.memory import remembered
+from ddpdoctor.nested import forced_deep
 
 MAX_ALTERNATIVES = 16
 """A disjunction of more alternatives costs more than it tells: it becomes an atom about which nothing is known."""
@@ -182,7 +183,7 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
                 return None
             queue += forced
         if not queue:
-            nested = _forced_deep(parts, disjunctions)
+            nested = forced_deep(parts, disjunctions)
             if nested is None:
                 return None
             queue += nested
@@ -220,34 +221,6 @@ def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
                 return ()
             left = alternative
     return left
-
-
-def _forced_deep(parts: set[Literal], disjunctions: Iterable[Atom]) -> list[Literal] | None:
-    """Return what follows from disjunctions with disjunctions in them; ``None`` where one has no alternative left."""
-    for one in disjunctions:
-        if one.depth > 1 and not any(alternative <= parts for alternative in one.definition or ()):
-            left = [alternative for alternative in one.definition or () if _may_hold(parts, alternative)]
-            if not left:
-                return None
-            if len(left) == 1:
-                return [literal for literal in left[0] if literal not in parts]
-    return []
-
-
-def _may_hold(parts: set[Literal], alternative: Condition) -> bool:
-    return not any(_is_refuted(parts, literal) for literal in alternative)
-
-
-def _is_refuted(parts: set[Literal], literal: Literal) -> bool:
-    """Whether literals that hold leave none of the ways in which another could hold."""
-    if literal.opposite() in parts:
-        return True
-    definition = literal.atom.definition
-    if definition is None or literal in parts:
-        return False
-    if literal.holds:
-        return not any(_may_hold(parts, alternative) for alternative in definition)
-    return any(alternative <= parts for alternative in definition)
 
 
 def compatible(first: Condition, second: Condition) -> bool:
