@@ -75,7 +75,7 @@ def run_body(
         walk.unfollowed(function.name, given, call.node)
         if body in walk.met and not active:
             met_again(walk, walk.met[body], call.node, function.module.file)
-        if active and call.args and isinstance(call.args[-1], Setting):
+        if active and call.args and (isinstance(call.args[-1], Setting) or _is_section(call.args[-1])):
             return call.args[-1]  # what goes down into a configuration by calling itself makes another form of it
         answered = walk.called.get(body)
         if answered is not None and _asks_for_nothing(call):
@@ -119,8 +119,15 @@ def _asks_for_nothing(call: Call) -> bool:
 def _goes_deeper(call: Call) -> bool:
     """Whether a function that calls itself goes down into a configuration: each call has a section of it."""
     if call.kwargs:
-        return all(isinstance(value, (Setting, Settings)) for value in call.kwargs.values())
-    return bool(call.args) and isinstance(call.args[-1], Settings)
+        return all(isinstance(value, Setting) or _is_section(value) for value in call.kwargs.values())
+    return bool(call.args) and _is_section(call.args[-1])
+
+
+def _is_section(value: Abstract) -> bool:
+    """Whether a value is a part of a configuration that has parts in turn."""
+    return isinstance(value, Settings) or (
+        isinstance(value, Items) and bool(value.items) and all(isinstance(item, Settings) for item in value.items)
+    )
 
 
 def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:

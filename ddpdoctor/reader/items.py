@@ -145,7 +145,11 @@ def unknown_item(holder: Abstract, key: Abstract) -> Abstract:
         found = holder.item(known(by_default(key)), label)
         if found is not None:
             return found
-    return hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
+    item = hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
+    usual, at = holder.default if isinstance(holder, Opaque) else None, known(by_default(key))
+    if isinstance(usual, Items) and isinstance(at, int) and not usual.open and at < len(usual.items):
+        item.default = usual.items[at]
+    return item
 
 
 def _is_own_part(key: Abstract) -> bool:

@@ -166,7 +166,9 @@ def item_of(walk: Walk, value: Abstract, node: ast.AST, loop: Loop | None = None
         if found is not None:
             return found
     own = frozenset({("round", loop)} if loop else ())  # another value in each round
-    return Opaque(f"item of {text(value)}", batch_tags(value.tags) | own)
+    usual = value.default if isinstance(value, Opaque) else None
+    only = usual.items[0] if isinstance(usual, Items) and len(usual.items) == 1 and not usual.open else None
+    return Opaque(f"item of {text(value)}", batch_tags(value.tags) | own, default=only)
 
 
 def batch_tags(tags: Tags) -> Tags:

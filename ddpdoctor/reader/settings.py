@@ -40,7 +40,7 @@ class Settings(Opaque):
 
     def __init__(self, name: str, contents: tuple[Any, ...], *, certain: bool) -> None:
         super().__init__(name, CONFIGURATION, origin="configuration")
-        self.sections: dict[object, Settings] = {}  # as they are given out: what the program sets in one stays
+        self.sections: dict[object, Settings | Items] = {}  # as they are given out: what the program sets in one stays
         self.contents = contents
         self.certain = certain
 
@@ -49,13 +49,32 @@ class Settings(Opaque):
         first, *others = [one if isinstance(one, dict) else {} for one in self.contents] or [{}]
         return [key for key in first if isinstance(key, str) and all(key in other for other in others)]
 
-    def item(self, key: object, name: str) -> Opaque | None:
+    def item(self, key: object, name: str) -> Abstract | None:
         """Return an item, ``None`` where none of the files has it."""
+        if not isinstance(key, (str, int)):
+            return None
+        if key in self.sections:
+            return self.sections[key]
         values = [one[key] for one in self.contents if isinstance(one, dict) and key in one]
         if not values:
             return None
         if all(isinstance(value, dict) for value in values):
-            return self.sections.setdefault(key, Settings(name, tuple(values), certain=self.certain))
+            self.sections[key] = Settings(name, tuple(values), certain=self.certain)
+        elif all(isinstance(value, list) and any(isinstance(one, dict) for one in value) for value in values):
+            self.sections[key] = self._listed(values, name)
+        else:
+            return self._single(key, values, name)
+        return self.sections[key]
+
+    def _listed(self, values: list[Any], name: str) -> Items:
+        """Return a list that has sections in it: each file's first item, its second, as far as all of them have one."""
+        rows = list(zip(*values, strict=False))
+        longer = any(len(value) > len(rows) for value in values) or not self.certain
+        whole = Settings(name, tuple(dict(enumerate(value)) for value in values), certain=self.certain)
+        items = [whole.item(at, f"{name}[{at}]") for at in range(len(rows))]
+        return Items([item for item in items if item is not None], more=longer)
+
+    def _single(self, key: object, values: list[Any], name: str) -> Opaque:
         first = values[0]
         agreed = all(type(value) is type(first) and value == first for value in values)
         default = _plain(first) if agreed or _all_name_classes(values) else None

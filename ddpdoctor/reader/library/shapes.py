@@ -40,8 +40,10 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
         return isinstance(value.value, _BUILTIN_TYPES[path]) if path in _BUILTIN_TYPES else False if path else None
     if isinstance(value, Items):
         return path == f"builtins.{value.kind}" if path and path.startswith("builtins.") else None
-    if isinstance(value, Settings) and path == "builtins.dict" and value.is_mapping():
-        return True
+    if isinstance(value, Settings) and value.is_mapping() and path in _NO_NUMBERS:
+        return path == "builtins.dict"
+    if isinstance(value, (Class, Function)) and path in _KINDS_OF_CALLABLES:
+        return _KINDS_OF_CALLABLES[path] is type(value)
     if isinstance(value, Table):
         return path == "builtins.dict" if path and path.startswith("builtins.") else None
     return None
@@ -50,6 +52,7 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
 _NO_NUMBERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict", "builtins.str", "builtins.bool"})
 
 
+_KINDS_OF_CALLABLES = {"builtins.type": Class, "types.FunctionType": Function}
 _CONTAINERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict"})
 
 
