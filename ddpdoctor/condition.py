@@ -239,6 +239,35 @@ def without_consequences(added: Condition, base: Condition) -> Condition:
     return frozenset(kept)
 
 
+@remembered(20_000)
+def since(condition: Condition, base: Condition) -> Condition:
+    """Return what was added to a condition, without what follows from the rest of it: the tests that were made.
+
+    What follows from a test and a disjunction of the base is the consequence, and not what decided.
+    """
+    added = condition - base
+    if len(added) < 2 or len(added) > MAX_SHORTENED or not _disjunctions(base):
+        return added
+    for literal in sorted(added, key=_weight, reverse=True):
+        rest = added - {literal}
+        follows = rest and together(base, rest)
+        if follows and literal in follows:
+            added = rest
+    return added
+
+
+MAX_SHORTENED = 12
+
+
+def _weight(literal: Literal) -> tuple[int, int, str]:
+    """Return how little a literal says of which ranks come here, and how much is in it."""
+    atom = literal.atom
+    return (KINDS.get(atom.kind, len(KINDS)), atom.depth, atom.text)
+
+
+KINDS = {"rank": 0, "world": 1, "configuration": 2}
+
+
 def asks_for_group(literal: Literal) -> bool:
     """Whether a test, or one that it is made of, asks whether there is a process group."""
     atom = literal.atom

@@ -3,7 +3,7 @@
 import pytest
 
 from ddpdoctor.atom import ALWAYS, Atom, Literal
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, together
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, since, together
 from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 
@@ -29,6 +29,20 @@ def test_a_literal_and_its_negation_contradict_each_other():
 def test_what_remains_of_a_disjunction_follows():
     assert B in assuming(any_of([A, B]), negation(A))
     assert assuming(any_of([A, B]), negation(A), negation(B)) is None
+
+
+def test_what_was_tested_since_a_condition_is_without_its_consequences():
+    data = Literal(Atom("the loss is finite", "data"), True)
+    base = assuming(any_of([RANK_0, data]), any_of([negation(RANK_0), A]))
+    assert since(assume(base, negation(RANK_0)), base) == {negation(RANK_0)}
+    assert since(assume(base, RANK_0), base) == {RANK_0}
+    assert since(assuming(all_of(base), B, negation(RANK_0)), base) == {B, negation(RANK_0)}
+
+
+def test_what_does_not_follow_from_the_rest_was_tested():
+    base = assuming(any_of([A, B]))
+    assert since(assuming(all_of(base), C, D), base) == {C, D}
+    assert since(base, base) == ALWAYS
 
 
 def test_a_disjunction_has_an_exact_negation():

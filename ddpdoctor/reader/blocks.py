@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import any_of, as_formula, together
+from ddpdoctor.condition import any_of, as_formula, since, together
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute
@@ -92,7 +92,7 @@ def _enter_either(walk: Walk, manager: Choice, node: ast.expr, frame: Frame, bod
             left = left or not walk.path <= both
     walk.path, walk.dead = before, not ends
     if left:
-        walk.path = walk.assuming(any_of(as_formula(end - before) for end in ends)) or before
+        walk.path = walk.assuming(any_of(as_formula(since(end, before)) for end in ends)) or before
 
 
 def _external_block(walk: Walk, manager: Abstract, node: ast.expr) -> tuple[str, Abstract]:

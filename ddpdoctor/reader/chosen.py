@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ddpdoctor.atom import Condition, Literal
+from ddpdoctor.condition import since
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Rest, Table, known
 from ddpdoctor.reader.cells import MAX_OPTIONS, choice, read
 from ddpdoctor.reader.imports import module_attribute
@@ -72,10 +73,10 @@ def under_the_first(
     for test, value in tests:
         here = walk.assuming(test)
         if here is not None:
-            found.append((here - before, value))
+            found.append((since(here, before), value))
             walk.path = walk.assuming(test.opposite()) or walk.path
     if rest is not None:
-        found.append((walk.path - before, rest))
+        found.append((since(walk.path, before), rest))
     walk.path = before
     return found
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation, since
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, Truth, known
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute
@@ -173,7 +173,7 @@ def _bool_op(walk: Walk, node: ast.BoolOp, frame: Frame) -> Abstract:
         if here is not None:
             decided = value if last else _decided(value, isinstance(node.op, ast.Or))
             shown = boolean(formula) if isinstance(value, Truth) else decided
-            found.append((here - before, shown))
+            found.append((since(here, before), shown))
         further = None if last else assume(walk.path, negation(decides))
         if further is None:
             break
@@ -204,7 +204,7 @@ def _conditional(walk: Walk, node: ast.IfExp, frame: Frame) -> Abstract:
         here = assume(before, branch)
         if here is not None:
             walk.path = here
-            found.append((here - before, walk.evaluate(part, frame)))
+            found.append((since(here, before), walk.evaluate(part, frame)))
     walk.path = before
     return choice(found)
 

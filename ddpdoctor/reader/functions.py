@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import ALWAYS
-from ddpdoctor.condition import as_formula, assume, negation
+from ddpdoctor.condition import as_formula, assume, negation, since
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
@@ -54,7 +54,7 @@ def _on_first_rank(walk: Walk, function: Function, call: Call) -> Abstract:
     walk.path = here
     result = run_body(walk, function, call)
     walk.path = before
-    return result if elsewhere is None else choice([(here - before, result), (elsewhere - before, NONE)])
+    return result if elsewhere is None else choice([(since(here, before), result), (since(elsewhere, before), NONE)])
 
 
 def run_body(
@@ -134,7 +134,7 @@ def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
     """Return a body's value; where some of its paths left the program, the caller goes on under the others only."""
     before = walk.path
     for left in frame.exits:
-        rest = assume(walk.path, negation(as_formula(left - before)))
+        rest = assume(walk.path, negation(as_formula(since(left, before))))
         if rest is None:
             walk.dead = True
         else:
@@ -147,7 +147,7 @@ def _returned(walk: Walk, frame: Frame, function: Function) -> Abstract:
     values = [value for _, value in frame.returns]
     if all(same(value, values[0]) for value in values):
         return values[0]
-    return choice((when - before, value) for when, value in frame.returns)
+    return choice((since(when, before), value) for when, value in frame.returns)
 
 
 def _bind(walk: Walk, function: Function, frame: Frame, call: Call) -> None:
