@@ -49,7 +49,7 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
 @remembered(20_000)
 def _can_hold(parts: Condition) -> bool:
     """Whether literals leave an alternative of each disjunction among them, as far as unit propagation tells."""
-    return not _disjunctions(parts) or _with(frozenset(), parts) is not None
+    return not disjunctions_in(parts) or _with(frozenset(), parts) is not None
 
 
 def any_of(formulas: Iterable[Formula]) -> Formula:
@@ -160,7 +160,7 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
         if literal.opposite() in condition:
             return None
     parts = set(condition)
-    disjunctions = list(_disjunctions(condition))
+    disjunctions = list(disjunctions_in(condition))
     queue = [*added, *_packed(condition)]
     while queue:
         literal = queue.pop()
@@ -191,7 +191,7 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
 
 
 @remembered(20_000)
-def _disjunctions(condition: Condition) -> tuple[Atom, ...]:
+def disjunctions_in(condition: Condition) -> tuple[Atom, ...]:
     """Return the disjunctions that a condition says hold."""
     return tuple([one.atom for one in condition if one.holds and one.atom.definition is not None])
 
@@ -226,46 +226,6 @@ def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
 def compatible(first: Condition, second: Condition) -> bool:
     """Whether two conditions can hold together."""
     return together(first, second) is not None
-
-
-def without_consequences(added: Condition, base: Condition) -> Condition:
-    """Return what was added to a condition without what follows from its disjunctions."""
-    kept = set(added)
-    for literal in added:
-        if literal.atom.definition is not None and literal in kept:
-            alone = assume(base, literal)
-            if alone is not None:
-                kept -= alone - base - {literal}
-    return frozenset(kept)
-
-
-@remembered(20_000)
-def since(condition: Condition, base: Condition) -> Condition:
-    """Return what was added to a condition, without what follows from the rest of it: the tests that were made.
-
-    What follows from a test and a disjunction of the base is the consequence, and not what decided.
-    """
-    added = condition - base
-    if len(added) < 2 or len(added) > MAX_SHORTENED or not _disjunctions(base):
-        return added
-    for literal in sorted(added, key=_weight, reverse=True):
-        rest = added - {literal}
-        follows = rest and together(base, rest)
-        if follows and literal in follows:
-            added = rest
-    return added
-
-
-MAX_SHORTENED = 12
-
-
-def _weight(literal: Literal) -> tuple[int, int, str]:
-    """Return how little a literal says of which ranks come here, and how much is in it."""
-    atom = literal.atom
-    return (KINDS.get(atom.kind, len(KINDS)), atom.depth, atom.text)
-
-
-KINDS = {"rank": 0, "world": 1, "configuration": 2}
 
 
 def asks_for_group(literal: Literal) -> bool:

@@ -3,7 +3,8 @@
 import pytest
 
 from ddpdoctor.atom import ALWAYS, Atom, Literal
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, since, together
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, together
+from ddpdoctor.consequences import since
 from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import any_of, as_formula, since, together
+from ddpdoctor.condition import any_of, as_formula, together
+from ddpdoctor.consequences import since
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, Choice, Known, Opaque, Truth, options
 from ddpdoctor.reader.attributes import class_attribute

@@ -7,7 +7,8 @@ ones' conditions: one pass over the program suffices, and nothing is ever copied
 from collections.abc import Hashable, Iterable
 
 from ddpdoctor.atom import Condition
-from ddpdoctor.condition import as_formula, assume, compact, negation, together, without_consequences
+from ddpdoctor.condition import as_formula, assume, compact, negation, together
+from ddpdoctor.consequences import without_consequences
 from ddpdoctor.memory import remembered
 from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known, Opaque, Rest
 from ddpdoctor.reader.objects import Made

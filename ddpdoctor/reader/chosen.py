@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ddpdoctor.atom import Condition, Literal
-from ddpdoctor.condition import since
+from ddpdoctor.consequences import since
 from ddpdoctor.reader.abstract import Abstract, Items, Known, Opaque, Rest, Table, known
 from ddpdoctor.reader.cells import MAX_OPTIONS, choice, read
 from ddpdoctor.reader.imports import module_attribute

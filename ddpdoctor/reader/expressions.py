@@ -2,7 +2,8 @@
 
 import ast
 
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation, since
+from ddpdoctor.condition import all_of, any_of, as_formula, assume, negation
+from ddpdoctor.consequences import since
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Known, Opaque, Table, Truth, known
 from ddpdoctor.reader.arguments import arguments, update_table
 from ddpdoctor.reader.attributes import get_attribute

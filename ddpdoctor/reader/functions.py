@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.atom import ALWAYS
-from ddpdoctor.condition import as_formula, assume, negation, since
+from ddpdoctor.condition import as_formula, assume, negation
+from ddpdoctor.consequences import since
 from ddpdoctor.events import Within
 from ddpdoctor.reader.abstract import NONE, Abstract, External, Items, Opaque, Table
 from ddpdoctor.reader.attributes import class_attribute
