@@ -76,7 +76,8 @@ class Settings(Opaque):
 
     def _single(self, key: object, values: list[Any], name: str) -> Opaque:
         first = values[0]
-        agreed = all(type(value) is type(first) and value == first for value in values)
+        usual = 2 * len(values) >= len(self.contents)  # and not one of a few that are told apart by having it
+        agreed = usual and all(type(value) is type(first) and value == first for value in values)
         default = _plain(first) if agreed or _all_name_classes(values) else None
         if _is_filled_in(key, values):
             found = hinted(str(key), CONFIGURATION, origin="configuration", label=name)
@@ -138,21 +139,45 @@ def settings_of(project: Project, path: object, kind: str, name: str) -> Setting
             content = read_file(os.path.join(root, path))
             if isinstance(content, dict):
                 return Settings(name, (content,), certain=True)
-    found = (read_file(file) for file in _files(os.path.dirname(project.script), kind))
+    found = (read_file(file) for file in _files(project, kind))
     return Settings(name, tuple(one for one in found if isinstance(one, dict)), certain=False)
 
 
-def _files(folder: str, kind: str) -> Iterator[str]:
-    """Yield the configuration files beside a script, and in folders beside it that are named for them."""
+def _files(project: Project, kind: str) -> list[str]:
+    """Return the configuration files beside a script, and in folders named for them, beside it or at the top."""
+    found: dict[str, None] = {}
+    for folder in dict.fromkeys((os.path.dirname(project.script), project.directory)):
+        names = _names_in(folder)
+        if folder == os.path.dirname(project.script):
+            found.update(dict.fromkeys(os.path.join(folder, name) for name in names if name.endswith(ENDINGS[kind])))
+        for name in names:
+            if name.lower().startswith(FOLDERS):
+                found.update(dict.fromkeys(_below(os.path.join(folder, name), kind, DEPTH)))
+    return list(found)[:MAX_FILES]
+
+
+def _below(folder: str, kind: str, depth: int) -> Iterator[str]:
+    names = _names_in(folder)
+    yield from (os.path.join(folder, name) for name in names if name.endswith(ENDINGS[kind]))
+    if depth:
+        for name in names:
+            yield from _below(os.path.join(folder, name), kind, depth - 1)
+
+
+DEPTH = 2
+"""How deep folders of configurations hold others: ``options/train/denoising/small.yml``."""
+
+
+def _names_in(folder: str) -> list[str]:
+    """Return the names in a folder, none where it is none or holds more than any folder of configurations."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
-        return
-    inside = [os.path.join(folder, name) for name in names if name.lower().startswith(FOLDERS)]
-    listed = [os.path.join(folder, name) for name in names]
-    for one in filter(os.path.isdir, inside):
-        listed += [os.path.join(one, name) for name in sorted(os.listdir(one))]
-    yield from [file for file in listed if file.endswith(ENDINGS[kind])][:MAX_FILES]
+        return []
+    return names if len(names) < MAX_NAMES else []
+
+
+MAX_NAMES = 400
 
 
 def read_file(file: str) -> Any:

@@ -98,8 +98,8 @@ def _nested(lines: list[Line], i: int, indent: int) -> tuple[Any, int]:
 def scalar(text: str) -> Any:
     """Return a plain value, or a list or mapping that is written in one line."""
     text = text.strip()
-    if text[:1] in ("&", "*", "!") or "${" in text:
-        return UNKNOWN
+    if text[:1] in ("&", "*", "!") or "${" in text or text[:2] in ("{{", "{%"):
+        return UNKNOWN  # {{ … }} and {% … %} are of a template
     if text[:1] in ("'", '"'):
         quote, end = text[0], text.find(text[0], 1)
         return text[1:end] if end > 0 and "\\" not in text and quote == text[0] else UNKNOWN
@@ -107,7 +107,8 @@ def scalar(text: str) -> Any:
         return [scalar(part) for part in _parts(text[1:-1])]
     if text[:1] == "{" and text.endswith("}"):
         pairs = (part.partition(":") for part in _parts(text[1:-1]))
-        return {scalar(key): scalar(value) for key, _, value in pairs}
+        found = [(scalar(key), scalar(value)) for key, _, value in pairs]
+        return UNKNOWN if any(isinstance(key, (list, dict)) for key, _ in found) else dict(found)
     text = re.sub(_COMMENT, "", text).strip()
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]

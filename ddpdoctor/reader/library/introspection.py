@@ -35,7 +35,7 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         if isinstance(known(usual), str):
             return _getattr(walk, call._replace(args=(call.args[0], usual, *call.args[2:])))
     if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
-        chosen = _one_of_modules(walk, call)
+        chosen = _one_of_modules(walk, call) if len(call.args) > 1 else None
         if chosen is not None:
             return chosen
         return Opaque(f"getattr({text(call.args[0])}, …)", call.flow()) if call.args else None
@@ -64,8 +64,8 @@ def _get_attribute(walk: Walk, call: Call) -> Abstract | None:
 
 
 def _one_of_modules(walk: Walk, call: Call) -> Abstract | None:
-    """``getattr(models, name)`` of a module of the project, where the name is not known."""
-    if len(call.args) != 2 or not isinstance(call.args[1], Opaque):
+    """``getattr(models, name)`` of a module of the project, where the name is not known: one of them has it."""
+    if not isinstance(call.args[1], Opaque):
         return None
     before, found = walk.path, []
     for when, option in options(call.args[0]):

@@ -2,8 +2,10 @@
 
 from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Opaque, Table, is_none
 from ddpdoctor.reader.attributes import class_attribute
+from ddpdoctor.reader.imports import module_attribute
 from ddpdoctor.reader.library.kinds import WRAPPERS
-from ddpdoctor.reader.objects import Class, Function, Made, Object
+from ddpdoctor.reader.module import Module
+from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.world import RANK_LEAVES, Expression
@@ -90,7 +92,16 @@ def can_have(walk: Walk, value: Abstract, name: str) -> bool | None:
     if isinstance(value, (Known, Items, Table)):
         plain = value.value if isinstance(value, Known) else [] if isinstance(value, Items) else {}
         return hasattr(plain, name)
-    return None
+    return _module_has(walk, value.module, name) if isinstance(value, Package) else None
+
+
+def _module_has(walk: Walk, module: Module, name: str) -> bool | None:
+    """Whether a module of the project has a name; ``None`` where it takes all names of another that is outside."""
+    walk.load(module)
+    found = module_attribute(walk, module, name)
+    if not isinstance(found, External) or found.path != f"{module.name}.{name}":
+        return True
+    return None if any(isinstance(star, str) for star in module.stars) or "__getattr__" in module.cells else False
 
 
 _METHODS_OF = {
