@@ -47,15 +47,24 @@ ALIASES = (
 )
 _ALIASED = tuple(alias for alias, _ in ALIASES)
 
+_OF_MM = ("mmcv.parallel", "mmcv.parallel.distributed", "mmcv.parallel.data_parallel", "mmengine.model")
 RENAMED = {
     "torch.nn.DataParallel": "torch.nn.parallel.DataParallel",
     "torch_geometric.nn.DataParallel": "torch.nn.parallel.DataParallel",
     "torch_geometric.nn.data_parallel.DataParallel": "torch.nn.parallel.DataParallel",
     "torch.nn.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    **{f"{home}.MMDistributedDataParallel": "torch.nn.parallel.DistributedDataParallel" for home in _OF_MM},
+    **{f"{home}.MMDataParallel": "torch.nn.parallel.DataParallel" for home in _OF_MM},
     "torch.multiprocessing.spawn.spawn": "torch.multiprocessing.spawn",
     "timm.data.loader.OrderedDistributedSampler": "timm.data.distributed_sampler.OrderedDistributedSampler",
     "timm.data.loader.RepeatAugSampler": "timm.data.distributed_sampler.RepeatAugSampler",
 }
+
+
+HOMES = (
+    *("torch", "apex", "multiprocessing", "pytorch_lightning", "lightning", "timm.data."),
+    *("mmcv.parallel.", "mmengine.model."),
+)
 
 
 def canonical(path: str) -> str:
@@ -63,7 +72,7 @@ def canonical(path: str) -> str:
 
     A ``…functional.`` or ``…distributed.`` that is the module itself keeps its name.
     """
-    if not path.startswith(("torch", "apex", "multiprocessing", "pytorch_lightning", "lightning", "timm.data.")):
+    if not path.startswith(HOMES):
         return path
     if path.startswith(_ALIASED):
         for alias, name in ALIASES:

@@ -60,6 +60,11 @@ def _init(walk: Walk, call: Call) -> Abstract:
     return NONE
 
 
+def made_by_launcher(walk: Walk, call: Call, backend: Abstract) -> None:
+    """Record that a library's function initialises the group, with what the launcher says in the environment."""
+    _init(walk, call._replace(args=(), kwargs={"backend": backend}, open=False))
+
+
 def _is_told(value: Abstract | None, what: Opaque) -> None:
     """Take a number of which nothing else is known for what the group is told that it is."""
     if isinstance(value, Opaque) and value.expression is None:
