@@ -32,11 +32,24 @@ def record_use(walk: Walk, op: str, target: Abstract, node: ast.AST, by: str, **
         if here is None or (isinstance(option, Made) and option.path.startswith(IN_MEMORY)):
             continue
         walk.path = here
-        path = option.args[0] if isinstance(option, Made) and option.path == "builtins.open" and option.args else option
+        path = _opened(option)
         if not _is_null(path):
             used.append(walk.emit(FileUsed, node, op=op, path=lower(_placed(walk, path)), by=by, **fields))
         walk.path = before
     return used
+
+
+def _opened(target: Abstract) -> Abstract:
+    """Return the path of an open file, whichever function has opened it; what is a path already as it is."""
+    if not isinstance(target, Made):
+        return target
+    if target.path.rpartition(".")[2] in OPENING and target.args:
+        return target.args[0]
+    return Opaque(text(target), target.tags) if "rank" in target.tags else target
+
+
+OPENING = frozenset({"open", "xopen", "GFile", "BlobFile"})
+"""The builtin, ``gzip.open``, ``fsspec.open``, iopath's ``g_pathmgr.open``, and those of smart_open, gfile, blobfile."""
 
 
 def _is_null(path: Abstract) -> bool:
