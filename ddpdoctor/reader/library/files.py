@@ -49,7 +49,7 @@ def _opened(target: Abstract) -> Abstract:
 
 
 OPENING = frozenset({"open", "xopen", "GFile", "BlobFile"})
-"""The builtin, ``gzip.open``, ``fsspec.open``, iopath's ``g_pathmgr.open``, and those of smart_open, gfile, blobfile."""
+"""The builtin, ``gzip.open``, ``fsspec.open``, iopath's ``g_pathmgr.open``, and what gfile and blobfile have."""
 
 
 def _is_null(path: Abstract) -> bool:
