@@ -14,6 +14,7 @@ from ddpdoctor.reader.abstract import Abstract, Attribute, Cells, Choice, Known,
 from ddpdoctor.reader.objects import Made
 from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
+from ddpdoctor.truth import holds_by_default
 
 MAX_WRITES = 8
 MAX_OPTIONS = 6
@@ -83,9 +84,17 @@ def choice(found: Iterable[tuple[Condition, Abstract]]) -> Abstract:
     if len(joined) == 1:
         return joined[0][1]
     if len(joined) > MAX_OPTIONS + 1:  # one is as well kept
+        _take_in_a_default(joined)
         joined[MAX_OPTIONS:] = [_rest(joined[MAX_OPTIONS:])]
     kept = tuple((compact(condition), value) for condition, value in joined)
     return Choice(kept) if kept else Opaque("nothing")
+
+
+def _take_in_a_default(options: list[tuple[Condition, Abstract]]) -> None:
+    """Put the value of a run without options among those that are kept, where all that would be are of options."""
+    usual = [holds_by_default(as_formula(when)) is not False for when, _ in options]
+    if True not in usual[:MAX_OPTIONS] and True in usual:
+        options.insert(0, options.pop(usual.index(True)))
 
 
 def _rest(left_out: list[tuple[Condition, Abstract]]) -> tuple[Condition, Abstract]:
