@@ -16,7 +16,8 @@ class Atom:
     differ between ranks: losses, batches, clocks, files), ``any`` (a disjunction) or ``other``. ``definition`` has the
     alternatives of a disjunction, each a set of literals that hold together; ``inside`` are all atoms in it, ``kinds``
     those of the tests that it is made of, down to the last, and ``refusals`` has for each alternative the literals any
-    of which refuses it, ``refusing`` those of all alternatives.
+    of which refuses it, and which of its own are of disjunctions; ``refusing`` those that refuse any alternative.
+    ``reach`` are all atoms in it, those inside others too.
     ``measured`` are the loaders from whose batches a rank computed, alone, what decides it.
     ``local`` is what else decides it that comes to each rank in its own time: ``clock``, ``file`` or ``signal``.
     ``line`` and ``place`` are where the test is made first.
@@ -38,6 +39,7 @@ class Atom:
         "negative",
         "place",
         "positive",
+        "reach",
         "refusals",
         "refusing",
         "text",
@@ -71,7 +73,8 @@ class Atom:
         self.negative = negative._of(self, False, positive)
         if definition is None:
             self.text = text
-            self.refusals: tuple[tuple[Condition, Condition], ...] = ()
+            self.reach: frozenset[Atom] = NO_ATOMS
+            self.refusals: tuple[tuple[Condition, Condition, tuple[Literal, ...]], ...] = ()
             self.refusing: Condition = frozenset()
         else:
             inside = {literal.atom for alternative in definition for literal in alternative}
@@ -87,9 +90,11 @@ class Atom:
             if name == "text":
                 self.text = either(definition)
             elif name == "refusals":
-                self.refusals = tuple((one, frozenset([literal.opposite() for literal in one])) for one in definition)
+                self.refusals = tuple((one, _opposites(one), _with_others_in_them(one)) for one in definition)
+            elif name == "reach":
+                self.reach = self.inside.union(*[atom.reach for atom in self.inside if atom.definition is not None])
             elif name == "refusing":
-                self.refusing = frozenset().union(*[refusals for _, refusals in self.refusals])
+                self.refusing = frozenset().union(*[refusals for _, refusals, _ in self.refusals])
             return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
@@ -139,6 +144,14 @@ class Literal:
                 raise AttributeError(name)
             self.alone = frozenset((self,))
             return self.alone
+
+
+def _opposites(alternative: "Condition") -> "Condition":
+    return frozenset([literal.opposite() for literal in alternative])
+
+
+def _with_others_in_them(alternative: "Condition") -> tuple[Literal, ...]:
+    return tuple([literal for literal in alternative if literal.atom.definition is not None])
 
 
 _literal = object.__new__  # without asking for the atom's

@@ -162,28 +162,33 @@ def _with(condition: Condition, added: Collection[Literal]) -> Condition | None:
     parts = set(condition)
     disjunctions = list(disjunctions_in(condition))
     queue = [*added, *_packed(condition)]
-    while queue:
-        literal = queue.pop()
-        if literal in parts:
-            continue
-        if literal.opposite() in parts:
-            return None
-        parts.add(literal)
-        concerned = [one for one in disjunctions if literal in one.refusing]
-        atom = literal.atom
-        if atom.definition is not None:
-            if literal.holds:
-                disjunctions.append(atom)
-                concerned.append(atom)
-            else:
-                queue += _refused(atom)
+    new: set[Atom] = set()
+    concerned: set[Atom] = set()
+    while queue or concerned:
+        while queue:
+            literal = queue.pop()
+            if literal in parts:
+                continue
+            if literal.opposite() in parts:
+                return None
+            parts.add(literal)
+            atom = literal.atom
+            new.add(atom)
+            concerned.update([one for one in disjunctions if literal in one.refusing])
+            if atom.definition is not None:
+                if literal.holds:
+                    disjunctions.append(atom)
+                    concerned.add(atom)
+                else:
+                    queue += _refused(atom)
         for one in concerned:
             forced = _forced(parts, one)
             if forced is None:
                 return None
             queue += forced
+        concerned.clear()
         if not queue:
-            nested = forced_deep(parts, disjunctions)
+            nested = forced_deep(parts, disjunctions, new)
             if nested is None:
                 return None
             queue += nested
@@ -213,7 +218,7 @@ def _refused(disjunction: Atom) -> tuple[Literal, ...]:
 def _forced(parts: set[Literal], disjunction: Atom) -> Iterable[Literal] | None:
     """Return what follows from a disjunction in a condition; ``None`` when none of its alternatives is left."""
     left: Condition | None = None
-    for alternative, refusals in disjunction.refusals:
+    for alternative, refusals, _ in disjunction.refusals:
         if alternative <= parts:
             return ()
         if parts.isdisjoint(refusals):

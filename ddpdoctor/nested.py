@@ -1,33 +1,47 @@
 """Tests in tests: what follows from disjunctions whose alternatives hold disjunctions themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ddpdoctor.atom import Atom, Condition, Literal
 
 
-def forced_deep(parts: set[Literal], disjunctions: Iterable[Atom]) -> list[Literal] | None:
-    """Return what follows from disjunctions with disjunctions in them; ``None`` where one has no alternative left."""
+def forced_deep(parts: set[Literal], disjunctions: Iterable[Atom], new: Collection[Atom]) -> list[Literal] | None:
+    """Return what follows from disjunctions with disjunctions in them; ``None`` where one has no alternative left.
+
+    Only those are asked that are new, or that a new atom is in: of the others it is known what follows.
+    """
     for one in disjunctions:
-        if one.depth > 1 and not any(alternative <= parts for alternative in one.definition or ()):
-            left = [alternative for alternative in one.definition or () if _may_hold(parts, alternative)]
-            if not left:
+        if one.depth < 2 or (one not in new and one.reach.isdisjoint(new)):
+            continue
+        left: Condition | None = None
+        for alternative, refusals, nested in one.refusals:
+            if alternative <= parts:
+                break
+            if not parts.isdisjoint(refusals) or (nested and _is_one_refuted(parts, nested)):
+                continue
+            if left is not None:
+                break
+            left = alternative
+        else:
+            if left is None:
                 return None
-            if len(left) == 1:
-                return [literal for literal in left[0] if literal not in parts]
+            return [literal for literal in left if literal not in parts]
     return []
 
 
-def _may_hold(parts: set[Literal], alternative: Condition) -> bool:
-    return not any(_is_refuted(parts, literal) for literal in alternative)
-
-
-def _is_refuted(parts: set[Literal], literal: Literal) -> bool:
-    """Whether literals that hold leave none of the ways in which another could hold."""
-    if literal.opposite() in parts:
-        return True
-    definition = literal.atom.definition
-    if definition is None or literal in parts:
-        return False
-    if literal.holds:
-        return not any(_may_hold(parts, alternative) for alternative in definition)
-    return any(alternative <= parts for alternative in definition)
+def _is_one_refuted(parts: set[Literal], literals: tuple[Literal, ...]) -> bool:
+    """Whether literals that hold leave none of the ways in which one of some disjunctions could be as it is said to."""
+    for literal in literals:
+        if literal in parts:
+            continue
+        if literal.holds:
+            for _, refusals, nested in literal.atom.refusals:
+                if parts.isdisjoint(refusals) and not (nested and _is_one_refuted(parts, nested)):
+                    break
+            else:
+                return True
+        else:
+            for alternative in literal.atom.definition or ():
+                if alternative <= parts:
+                    return True
+    return False
