@@ -46,8 +46,12 @@ def norms_reach_the_wrap(trace: Predicted) -> Iterator[Fault]:
             yield _fault(event, trained, smallest)
     for given in trace.of(ModelHandedOver):
         trained = [norm for norm in given.norms if norm.trained]
-        if trained and (given.hidden or _is_trained(trace, given)):
+        if not trained or not (given.hidden or _is_trained(trace, given)):
+            continue
+        if not given.by_hand:
             yield _advice(given, trained)
+        elif not _is_wrapped(trace, given):
+            yield _by_hand(given, trained)
 
 
 def _is_trained(trace: Predicted, event: ModelHandedOver) -> bool:
@@ -72,6 +76,26 @@ def _advice(event: ModelHandedOver, trained: list[Norm]) -> Fault:
         places=_shown(trained),
         event=event,
         fix=Fix(description=f"{call}, if batches are small"),
+    )
+
+
+def _is_wrapped(trace: Predicted, event: ModelHandedOver) -> bool:
+    """Whether the model is wrapped as well, which is spoken of by itself, or converted."""
+    models = {value for _, value in alternatives(event.model)}
+    changed = [one.model for one in trace.of(ModelWrapped)] + [one.model for one in trace.of(SyncBatchNormConverted)]
+    return any(value in models for model in changed for _, value in alternatives(model))
+
+
+def _by_hand(event: ModelHandedOver, trained: list[Norm]) -> Fault:
+    owner = f"{event.framework}()" if event.framework else "this"
+    return Fault(
+        place=event.made,
+        message=f"{owner} keeps the parameters of the ranks alike, and BatchNorm is not converted: each rank "
+        "normalises by its own batch",
+        confidence=Confidence.MEDIUM,
+        places=(Label(place=event.place, text="the collective"), *_shown(trained)),
+        event=event,
+        fix=Fix(description="torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) before it, if batches are small"),
     )
 
 

@@ -72,7 +72,9 @@ class ModelHandedOver(Event):
     """P: a model is given to a framework that wraps it for data-parallel training by itself.
 
     ``made`` is where the framework's object is configured, and ``norms`` are the model's unconverted BatchNorm layers.
-    ``hidden`` is whether the training itself is the framework's too, so that no step of it is seen.
+    ``hidden`` is whether the training itself is the framework's too, so that no step of it is seen. ``by_hand``: it is
+    no framework, but the program's own collectives that send out the parameters or sum the gradients, in the function
+    that ``framework`` names, which is called at ``made``.
     """
 
     model: Value
@@ -80,6 +82,7 @@ class ModelHandedOver(Event):
     made: Place
     norms: tuple[Norm, ...] = ()
     hidden: bool = False
+    by_hand: bool = False
 
 
 class GradientsChanged(Event):

@@ -48,7 +48,7 @@ def replicas(trace: Predicted) -> tuple[ModelWrapped, ...]:
 
 def hands_its_model_over(trace: Predicted) -> bool:
     """Whether a framework gets a model that it puts a replica of on every rank."""
-    return bool(trace.of(ModelHandedOver))
+    return any(not event.by_hand for event in trace.of(ModelHandedOver))
 
 
 def is_launched_for_accelerate(trace: Predicted) -> bool:

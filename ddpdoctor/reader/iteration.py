@@ -195,6 +195,9 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         tag = ("parameter", value.inner.ref, value.inner, "one of its modules")
         module = Opaque(f"module of {text(value.inner)}", frozenset({tag}))
         return Items([Opaque("name of a module"), module], "tuple") if last.startswith("named") else module
+    if last in ("values", "items") and isinstance(value.inner, (Made, Object)):
+        entry = Opaque(f"entry of {text(value.inner)}", frozenset({(STATE, value.inner.ref, value.inner)}))
+        return entry if last == "values" else Items([Opaque("name of an entry"), entry], "tuple")
     if value.path == "builtins.zip" and depth:
         return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple")
     if value.path == "builtins.range":
@@ -208,6 +211,8 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
     return None
 
 
+STATE = "state"
+"""The tag of a tensor of a model's state: a parameter or a buffer."""
 LINES = "lines"
 """The tag of a line of a file, and of what is put together from its lines."""
 

@@ -23,6 +23,7 @@ from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.decided import decided
 from ddpdoctor.reader.formulas import is_about
 from ddpdoctor.reader.host import is_on_cpu
+from ddpdoctor.reader.library.by_hand import note_replica
 from ddpdoctor.reader.library.groups import is_whole
 from ddpdoctor.reader.library.hooks import is_lightning_module
 from ddpdoctor.reader.library.reports import in_order, numbers_of_batches, own_part
@@ -59,6 +60,7 @@ def _collective(walk: Walk, call: Call) -> Abstract:
     )
     if op in RESULT_ONLY:
         return NONE
+    note_replica(walk, call, op)
     how = way_of(op)
     result = uniform(call.flow(), how)
     written = next((value for value in map(call.kwargs.get, _WRITTEN_BY_NAME) if value is not None), None)

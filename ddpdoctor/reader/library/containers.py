@@ -157,6 +157,10 @@ def _view(walk: Walk, call: Call) -> Abstract | None:
         call = call._replace(receiver=call.receiver.table())
     if isinstance(call.receiver, Table):
         return walk.make(call._replace(args=(call.receiver,)), call.receiver.tags)
+    if isinstance(call.receiver, Made) and call.receiver.path.endswith(".state_dict"):
+        view = walk.make(call._replace(args=()), NO_TAGS)
+        view.inner = call.receiver.inner
+        return view
     return None
 
 
