@@ -69,7 +69,6 @@ class Walk(Budget):
         self.layers_matter = False  # whether a check may ask which
         self.heard: dict[tuple[object, object], int] = {}  # what functions may do, those of objects by the object
         self.checkpointed: dict[Ref, int] = {}  # how often that forward checkpoints each module
-        self.replicated: set[Ref] = set()  # the models that the program puts on every rank by itself
         self.handed_over: set[Ref] = set()  # what code that is not followed was given, and may have moved
         self.other_default_device = False  # whether tensors are made elsewhere than on the CPU by default
         self.hooked: Ref | None = None  # the model whose parameter's gradient hook is interpreted

@@ -10,6 +10,7 @@ from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
+from ddpdoctor.value import Value
 
 GRADIENT = "grad"
 
@@ -28,9 +29,8 @@ def note_replica(walk: Walk, call: Call, op: str) -> None:
 
 
 def _record(walk: Walk, call: Call, model: Abstract) -> None:
-    if not isinstance(model, (Made, Object)) or not is_module(model) or model.ref in walk.replicated:
+    if not isinstance(model, (Made, Object)) or not is_module(model) or _is_noted(walk, lower(model)):
         return
-    walk.replicated.add(model.ref)
     function = call.frame.function
     walk.emit(
         ModelHandedOver,
@@ -41,3 +41,7 @@ def _record(walk: Walk, call: Call, model: Abstract) -> None:
         norms=tuple(unconverted_norms(walk, model)),
         by_hand=True,
     )
+
+
+def _is_noted(walk: Walk, model: Value) -> bool:
+    return any(isinstance(event, ModelHandedOver) and event.by_hand and event.model == model for event in walk.events)
