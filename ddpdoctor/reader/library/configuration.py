@@ -49,7 +49,7 @@ def _names_a_place(walk: Walk, name: str, default: Abstract | None) -> bool:
     A launcher's has no default, or one that no rank of a matrix has; and where the program takes its rank from
     elsewhere, it puts it there.
     """
-    if RANK_NAMES.get(name.lower()) != "rank":
+    if RANK_NAMES.get(name.lower()) != "rank" or (default is not None and "rank" in default.tags):
         return True
     usual = known(default)
     if isinstance(usual, (int, float, str)) and str(usual).lstrip("-").isdecimal() and int(usual) != 0:
