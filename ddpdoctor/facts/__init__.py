@@ -173,6 +173,8 @@ def is_cache(trace: Predicted, event: FileUsed) -> bool:
     """Whether a file is written because it is not there yet, and read back: whoever comes first makes it."""
     if event.op not in ("save", "write"):
         return False
+    if _is_made_anew(trace, event):
+        return True
     missing = any(may_be_missing(literal, event.path) for literal in event.when)
     failed = {block.place for block in event.within if block.kind == "except" and not event.states}
     if not missing and not failed:
@@ -180,6 +182,16 @@ def is_cache(trace: Predicted, event: FileUsed) -> bool:
     name = event.path.text()
     read = (one for one in trace.of(FileUsed) if one.op == "load" and one.path.text() == name)
     return any(missing or _is_tried_in(one, failed) for one in read)
+
+
+def _is_made_anew(trace: Predicted, event: FileUsed) -> bool:
+    """Whether a file is written because what was read from it is of no use any more: ``cache["hash"] != …``."""
+    name = event.path.text()
+    there = frozenset(one for one in event.when if one.holds and one.atom.text == f"{name} exists")
+    if not there:
+        return False
+    read = (one for one in trace.of(FileUsed) if one.op == "load" and one.order < event.order)
+    return any(one.path.text() == name and there <= one.when < event.when for one in read)
 
 
 def kept_for_the_record(trace: Predicted, event: FileUsed) -> bool:
