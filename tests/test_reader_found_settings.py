@@ -69,3 +69,62 @@ def test_a_template_and_keys_that_are_no_names_are_not_known(tmp_path, text):
     (tmp_path / "a.yaml").write_text(f"backend: {text}\n", encoding="utf-8")
     script = "import yaml\ndist.init_process_group(yaml.safe_load(open('a.yaml'))['backend'])\n"
     assert only(read(tmp_path, script).of(GroupInit)).backend.text() == "yaml['backend']"
+
+
+LAUNCHERS = """
+import torch.distributed as dist
+
+def init_dist_pytorch(backend):
+    dist.init_process_group(backend)
+
+def init_dist_slurm(backend):
+    dist.init_process_group(backend, init_method="tcp://first:29500")
+
+def backends():
+    return ["nccl"]
+"""
+OPTION = """
+import argparse
+import launchers
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--launcher", choices=["none", "pytorch", "slurm"], default="none")
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize("name", ['"init_dist_%s" % args.launcher', 'f"init_dist_{args.launcher}"'])
+def test_a_function_that_no_default_names_is_any_that_the_name_can_be(tmp_path, name):
+    script = OPTION + f'if args.launcher != "none":\n    getattr(launchers, {name})("nccl")\n'
+    inits = read(tmp_path, script, launchers=LAUNCHERS).of(GroupInit)
+    assert {init.init_method is not None for init in inits} == {False, True}
+
+
+def test_a_function_that_a_default_names_is_that_one(tmp_path):
+    script = OPTION.replace('default="none"', 'default="slurm"')
+    script += 'getattr(launchers, "init_dist_" + args.launcher)("nccl")\n'
+    assert only(read(tmp_path, script, launchers=LAUNCHERS).of(GroupInit)).init_method is not None
+
+
+TASK = """
+import torch.distributed as dist
+
+def main(options):
+    dist.init_process_group("%s")
+"""
+
+
+@pytest.mark.parametrize(("default", "found"), [("", {"nccl", "gloo"}), (", default='video'", {"gloo"})])
+def test_a_module_of_one_of_several_packages_is_each_that_there_is(tmp_path, default, found):
+    script = f"""
+import argparse
+import importlib
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--task"{default})
+args = parser.parse_args()
+importlib.import_module(f"tasks.{{args.task}}.train").main(args)
+"""
+    modules = {"tasks__image__train": TASK % "nccl", "tasks__video__train": TASK % "gloo", "tasks__other__x": "x = 1"}
+    program = read(tmp_path, script, **modules)
+    assert {init.backend.value for init in program.of(GroupInit)} == found

@@ -128,7 +128,7 @@ def _listed(walk: Walk, value: Abstract, depth: int) -> Items | None:
         values = [read(cell, walk.path) for cell in first.cells.values()]
         pairs = [Items(pair, "tuple") for pair in zip(_keys(first), values, strict=True)]
         return {"values": Items(values), "keys": Items(_keys(first))}.get(last, Items(pairs))
-    if value.path not in ("builtins.enumerate", "builtins.zip", "builtins.reversed") or depth == 0:
+    if value.path not in ("builtins.enumerate", "builtins.zip", "builtins.reversed") or depth == 0 or value.open:
         return None
     parts = [_listed(walk, arg, depth - 1) for arg in value.args]
     known_parts = [part for part in parts if part is not None]
@@ -199,7 +199,7 @@ def _item_of_made(walk: Walk, value: Made, node: ast.AST, loop: Loop | None, dep
         entry = Opaque(f"entry of {text(value.inner)}", frozenset({(STATE, value.inner.ref, value.inner)}))
         return entry if last == "values" else Items([Opaque("name of an entry"), entry], "tuple")
     if value.path == "builtins.zip" and depth:
-        return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple")
+        return Items([item_of(walk, arg, node, loop, depth - 1) for arg in value.args], "tuple", more=value.open)
     if value.path == "builtins.range":
         return _item_of_range(walk, value, node, loop)
     if last in ("items", "values", "keys") and isinstance(value.args[0] if value.args else None, Table):

@@ -122,10 +122,15 @@ class Project:
         """Return the modules that import statements named so far, in that order."""
         return tuple(self._by_file.values())
 
-    def submodules(self, package: Module) -> list[Module]:
-        """Return the modules that lie in a package's folder."""
+    def submodules(self, package: Module, inside: str = "") -> list[Module]:
+        """Return the modules that lie in a package's folder; with ``inside``, ``.train`` say, those in its packages."""
         folder = package.file if os.path.isdir(package.file) else os.path.dirname(package.file)
-        names = sorted(name[:-3] for name in self._entries(folder) if name.endswith(".py") and name != "__init__.py")
+        if inside:
+            names = sorted(f"{name}{inside}" for name in self._entries(folder) if "." not in name)
+        else:
+            names = sorted(
+                name[:-3] for name in self._entries(folder) if name.endswith(".py") and name != "__init__.py"
+            )
         return [module for name in names if (module := self.find(f"{package.name}.{name}")) is not None]
 
     def _locate(self, name: str) -> Module | None:

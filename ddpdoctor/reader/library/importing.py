@@ -47,12 +47,14 @@ def _all_named(walk: Walk, name: Abstract, package: object) -> list[Module]:
         return []
     whole = f"{package}{first}" if first.startswith(".") and isinstance(package, str) else first
     holder = walk.project.find(whole[:-1])
-    modules = walk.project.submodules(holder) if holder is not None else []
+    if holder is None:
+        return []
+    modules = walk.project.submodules(holder, _ending(name) if _ending(name).startswith(".") else "")
     return [module for module in modules if module.name.endswith(_ending(name))][:MAX_IMPORTED]
 
 
 def _ending(name: Abstract) -> str:
-    """Return what comes after the part that is not known: ``f"models.{name}_model"``."""
+    """Return what comes after the part that is not known: ``f"models.{name}_model"``, ``f"tasks.{name}.train"``."""
     last = known(name.parts[2]) if isinstance(name, Opaque) and len(name.parts) > 2 else ""
     return last if isinstance(last, str) else "?"
 
@@ -63,7 +65,7 @@ def _one_of(walk: Walk, modules: list[Module], name: Abstract) -> Abstract:
     usual = known(by_default(last))
     tests = []
     for module in modules:
-        own = module.name.rpartition(".")[2].removesuffix(_ending(name))
+        own = module.name.removesuffix(_ending(name)).rpartition(".")[2]
         by_option = own == usual if isinstance(usual, str) else None
         named = walk.literal(f"{text(last)} == {own!r}", "configuration", by_default=by_option)
         tests.append((named, Package(module)))

@@ -32,7 +32,7 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         return _one_of_several(walk, call, call.args[1])
     if len(call.args) > 1 and isinstance(call.args[1], Opaque):
         usual = by_default(call.args[1])
-        if isinstance(known(usual), str):
+        if isinstance(known(usual), str) and not _are_without(walk, call.args[0], str(known(usual))):
             return _getattr(walk, call._replace(args=(call.args[0], usual, *call.args[2:])))
     if len(call.args) < 2 or not isinstance(known(call.args[1]), str):
         chosen = _one_of_modules(walk, call) if len(call.args) > 1 else None
@@ -56,6 +56,12 @@ def _getattr(walk: Walk, call: Call) -> Abstract | None:
         else:
             found.append((when, walk.get(option, name, call.node)))
     return choice(found)
+
+
+def _are_without(walk: Walk, holder: Abstract, name: str) -> bool:
+    """Whether a holder is a module of the project without such a name: the option is another one then."""
+    held = [option for _, option in options(holder)]
+    return all(isinstance(one, Package) and can_have(walk, one, name) is False for one in held)
 
 
 def _get_attribute(walk: Walk, call: Call) -> Abstract | None:
