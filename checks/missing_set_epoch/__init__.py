@@ -31,6 +31,8 @@ def same_order_every_epoch(trace: Predicted) -> Iterator[Fault]:
             sampler = known.get(ref)
             if sampler is None or not _shuffles(trace, sampler, event) or _seeded_anew(sampler, outer):
                 continue
+            if event.is_within("except") and any(_is_told(one, event, ref) and one.loops for one in trace.of(EpochSet)):
+                continue  # batches are skipped, and the data ran out meanwhile; where it trains it is told
             calls = list(_told(trace, event, ref, outer))
             told = [one for one in calls if not isinstance(one.value, Constant)]
             if not told and len({one.value for one in calls}) == 1:
@@ -73,13 +75,16 @@ def _told(trace: Predicted, event: EpochBegun, sampler: Ref, outer: list[Loop]) 
     """Yield what in the loop over the epochs tells the sampler a number, one that changes or not."""
     around = {loop.place for loop in outer}
     for told in trace.of(EpochSet):
-        if told.process != event.process or not compatible(told.when, event.when):
-            continue
-        targets = [value for _, value in alternatives(told.target)]
-        if all(isinstance(target, Ref) and target not in (sampler, event.loader) for target in targets):
-            continue
-        if around & {loop.place for loop in told.loops}:
+        if _is_told(told, event, sampler) and around & {loop.place for loop in told.loops}:
             yield told
+
+
+def _is_told(told: EpochSet, event: EpochBegun, sampler: Ref) -> bool:
+    """Whether a number can be for this sampler, in a run that begins this epoch."""
+    if told.process != event.process or not compatible(told.when, event.when):
+        return False
+    targets = [value for _, value in alternatives(told.target)]
+    return not all(isinstance(target, Ref) and target not in (sampler, event.loader) for target in targets)
 
 
 def _comes_late(told: EpochSet, event: EpochBegun, outer: list[Loop]) -> bool:
