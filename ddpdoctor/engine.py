@@ -143,7 +143,11 @@ def _source(programs: tuple[Predicted, ...], request: Request) -> LayerState:
     unread = dict.fromkeys(event for program in programs for event in program.of(Unparsed) if event.unread)
     modules = {_shown(event.place.file, request.directory): event.message for event in unread}
     details = tuple(f"{module}: {message}: what it does is not known" for module, message in modules.items())
-    return LayerState(state="checked", details=details) if details else CHECKED
+    ended = tuple(dict.fromkeys(f"read in part: {program.ended}: {ENDED}" for program in programs if program.ended))
+    return LayerState(state="checked", details=(*details, *ended)) if details or ended else CHECKED
+
+
+ENDED = "what it does after that was not checked"
 
 
 # --- the source layer ----------------------------------------------------------------------------------------------

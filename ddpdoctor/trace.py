@@ -43,7 +43,8 @@ class Predicted(Trace):
     ``complete`` is false when a budget ran out or a module did not parse: then nothing may be concluded from an
     event's absence. ``entered`` is true when the program has an entry point that reaches its events; without one
     every function that nothing calls was taken as a root, with unknown arguments, and ``roots`` has what each of them
-    does as spans of the events: in which order they are called, in one program at all, nobody knows.
+    does as spans of the events: in which order they are called, in one program at all, nobody knows. ``ended`` says
+    why the reading ended before the program did, and is empty when it did not.
     """
 
     def __init__(
@@ -53,10 +54,12 @@ class Predicted(Trace):
         complete: bool = True,
         entered: bool = True,
         roots: Iterable[tuple[range, ...]] = (),
+        ended: str = "",
     ) -> None:
         super().__init__(events)
         self.complete = complete
         self.entered = entered
+        self.ended = ended
         self.roots = tuple(roots)
 
     def alone(self) -> "Iterator[Predicted]":

@@ -7,6 +7,7 @@ import pytest
 from ddpdoctor import engine, reader, registry
 from ddpdoctor.checkup import Project, Report, Request, Voice
 from ddpdoctor.finding import Severity, State
+from ddpdoctor.reader import walk
 
 SHUFFLES = """\
 import torch.distributed as dist
@@ -178,3 +179,16 @@ def test_each_model_is_judged_by_its_own_gradients(check):
     assert (finding.check, finding.fault.place.line) == ("grad-stride-mismatch", line_of(TWO_MODELS, "# the wrap"))
     assert finding.verdict.state is State.CONFIRMED
     assert list(finding.verdict.evidence["strides"]) == ["weight"]
+
+
+def test_a_program_that_is_read_in_part_is_said_to_be(check, monkeypatch):
+    started = walk.Walk.__init__
+    monkeypatch.setattr(walk.Walk, "__init__", lambda self, *given, **_: started(self, *given, steps=0))
+    report = check({"train.py": SMALL_BATCHES}, source_only=True)
+    layer = report.targets[0].layers["source"]
+    assert layer.state == "checked"
+    assert layer.details == (f"read in part: it takes longer than is given to one program: {engine.ENDED}",)
+
+
+def test_a_program_that_is_read_whole_has_no_such_line(check):
+    assert check({"train.py": SMALL_BATCHES}, source_only=True).targets[0].layers["source"].details == ()

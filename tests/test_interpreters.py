@@ -1,4 +1,4 @@
-"""The source layer under every supported Python that is on the machine, with nothing but click and tabulate."""
+"""The source layer under every supported Python that is on the machine, with nothing but what it depends on."""
 
 import importlib.util
 import json
@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(package, folder / "ddpdoctor", ignore=ignored)
     if not (package / "checks").is_dir():
         shutil.copytree(registry.folder(), folder / "checks", ignore=ignored)
-    for name in ("click", "tabulate", "tomli"):
+    for name in ("click", "tabulate", "yaml", "tomli"):
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             assert name == "tomli", f"{name} is not installed"

@@ -5,8 +5,8 @@ from reading import only, ranks, read
 
 from ddpdoctor.events import Collective, GroupInit, LoaderBuilt, ModelWrapped
 from ddpdoctor.facts import default_of
-from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
-from ddpdoctor.value import Symbol, truth
+from ddpdoctor.reader.yaml_text import load_yaml
+from ddpdoctor.value import UNKNOWN_VALUE, Symbol, truth
 
 YAML = """
 # of the run
@@ -135,7 +135,7 @@ b:
   - "z"
 c: |
   some text: more
-d: *anchor
+d: !env HOME
 e:
 - 1e-3
 f: "# no comment"
@@ -144,15 +144,15 @@ g: null
     assert load_yaml(text) == {
         "a": 1,
         "b": [{"x": [1, "two", {"k": "v"}], "y": False}, "z"],
-        "c": UNKNOWN,
-        "d": UNKNOWN,
+        "c": "some text: more\n",
+        "d": UNKNOWN_VALUE,
         "e": [0.001],
         "f": "# no comment",
         "g": None,
     }
 
 
-@pytest.mark.parametrize("text", ["a: 1\n  b: 2\n", "- 1\na: 2\n", "just text\nmore\n"])
+@pytest.mark.parametrize("text", ["a: 1\n  b: 2\n", "- 1\na: 2\n", "a: 'x\n", "\ta: 1", "a: \x00"])
 def test_what_is_no_yaml_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         load_yaml(text)

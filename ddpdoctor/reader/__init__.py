@@ -20,7 +20,7 @@ from ddpdoctor.reader.items import get_item
 from ddpdoctor.reader.iteration import item_of
 from ddpdoctor.reader.library import attribute_model, attribute_written, given_value
 from ddpdoctor.reader.library.entries import decorate
-from ddpdoctor.reader.project import Project
+from ddpdoctor.reader.project import MAX_MODULES, Project
 from ddpdoctor.reader.roots import run_uncalled
 from ddpdoctor.reader.silence import is_silent
 from ddpdoctor.reader.source import MAX_BYTES, Source, parse
@@ -83,20 +83,23 @@ def _predict(source: Source, directory: str, written: Mapping[str, Source], *, l
     if not may_concern(project):
         return Predicted((), complete=True, entered=True)
     walk = Walk(project, TABLES)
-    entered = True
+    entered, ended = True, ""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, MAX_RECURSION))
     try:
         walk.load(project.main)
         entered = run_uncalled(walk)
     except OutOfBudget:
-        pass
+        ended = "it takes longer than is given to one program"
     except RecursionError:
-        walk.complete = False
+        walk.complete, ended = False, "its calls are nested too deep"
     finally:
         entered = entered and not walk.no_entry
         sys.setrecursionlimit(limit)
+    if project.overflowed:
+        ended = f"it imports more than {MAX_MODULES} modules"
     if not last:
         walk.end()
     complete = walk.complete and not project.overflowed
-    return Predicted(walk.events, complete=complete, entered=entered, roots=() if entered else walk.roots)
+    roots = () if entered else walk.roots
+    return Predicted(walk.events, complete=complete, entered=entered, roots=roots, ended=ended)

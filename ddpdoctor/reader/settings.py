@@ -2,17 +2,24 @@
 
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+from ddpdoctor import content
 from ddpdoctor.atom import ALWAYS
 from ddpdoctor.reader.abstract import Abstract, Cells, Items, Known, Opaque, Table
 from ddpdoctor.reader.names import RANK_NAMES, hinted
 from ddpdoctor.reader.project import Project
-from ddpdoctor.reader.yaml_text import UNKNOWN, load_yaml
+from ddpdoctor.reader.shelf import Shelf
+from ddpdoctor.reader.yaml_text import load_yaml
+from ddpdoctor.value import UNKNOWN_VALUE
 from ddpdoctor.world import RANK_LEAVES
 
 CONFIGURATION = frozenset({"configuration"})
+UNREAD = ("configuration", "unread")
+"""The tag of what may stand in a file that was not to be read."""
 
 
 class Setting(Opaque):
@@ -26,23 +33,31 @@ class Setting(Opaque):
     def __init__(self, name: str, values: list[Any], default: Abstract | None) -> None:
         super().__init__(name, CONFIGURATION, origin="configuration", default=default)
         types = {type(value) for value in values}
-        self.type = types.pop() if len(types) == 1 and UNKNOWN not in values else None
+        self.type = types.pop() if len(types) == 1 and UNKNOWN_VALUE not in values else None
 
 
 class Settings(Opaque):
     """A configuration, or a part of one: ``contents`` are what the files that it can come from hold there.
 
     Where they all say the same, that is the default; what a user's own file says is not known. ``certain`` when an
-    option names the one file by default.
+    option names the one file by default. One of the contents is ``UNKNOWN_VALUE`` where a file is there, and what it
+    holds was not to be read.
     """
 
     __slots__ = ("certain", "contents", "sections")
 
-    def __init__(self, name: str, contents: tuple[Any, ...], *, certain: bool) -> None:
+    def __init__(self, name: str, contents: Sequence[Any], *, certain: bool) -> None:
         super().__init__(name, CONFIGURATION, origin="configuration")
         self.sections: dict[object, Settings | Items] = {}  # as they are given out: what the program sets in one stays
-        self.contents = contents
+        self.contents = tuple(one for one in contents if one is not UNKNOWN_VALUE)
         self.certain = certain
+        if len(self.contents) < len(contents):
+            self.tags |= {UNREAD}
+            self.certain = False
+
+    def may_lack(self, key: object) -> bool:
+        """Whether an item is lacking in one of the files, or no file is known."""
+        return not self.contents or any(not isinstance(one, dict) or key not in one for one in self.contents)
 
     def keys(self) -> list[str]:
         """Return the keys that all of the files have here."""
@@ -58,8 +73,9 @@ class Settings(Opaque):
         values = [one[key] for one in self.contents if isinstance(one, dict) and key in one]
         if not values:
             return None
-        if all(isinstance(value, dict) for value in values):
-            self.sections[key] = Settings(name, tuple(values), certain=self.certain)
+        read = [value for value in values if value is not UNKNOWN_VALUE]
+        if read and all(isinstance(value, dict) for value in read):
+            self.sections[key] = Settings(name, values, certain=self.certain)
         elif all(isinstance(value, list) and any(isinstance(one, dict) for one in value) for value in values):
             self.sections[key] = self._listed(values, name)
         else:
@@ -70,7 +86,7 @@ class Settings(Opaque):
         """Return a list that has sections in it: each file's first item, its second, as far as all of them have one."""
         rows = list(zip(*values, strict=False))
         longer = any(len(value) > len(rows) for value in values) or not self.certain
-        whole = Settings(name, tuple(dict(enumerate(value)) for value in values), certain=self.certain)
+        whole = Settings(name, [dict(enumerate(value)) for value in values], certain=self.certain)
         items = [whole.item(at, f"{name}[{at}]") for at in range(len(rows))]
         return Items([item for item in items if item is not None], more=longer)
 
@@ -121,8 +137,9 @@ def _is_filled_in(key: object, values: list[Any]) -> bool:
 
 def _plain(value: object) -> Abstract | None:
     if isinstance(value, list):
-        return Items([Known(item) for item in value]) if not any(isinstance(x, (dict, list)) for x in value) else None
-    return None if value is UNKNOWN else Known(value)
+        plain = not any(isinstance(item, (dict, list)) or item is UNKNOWN_VALUE for item in value)
+        return Items([Known(item) for item in value]) if plain else None
+    return None if value is UNKNOWN_VALUE else Known(value)
 
 
 MAX_FILES = 40
@@ -136,36 +153,44 @@ def settings_of(project: Project, path: object, kind: str, name: str) -> Setting
     """Return the configuration in a file: that of a path, or, where it is not known, in any of the project's."""
     if isinstance(path, str) and path:
         for root in (project.directory, *project.roots):
-            content = read_file(os.path.join(root, path))
-            if isinstance(content, dict):
-                return Settings(name, (content,), certain=True)
-    found = (read_file(file) for file in _files(project, kind))
-    return Settings(name, tuple(one for one in found if isinstance(one, dict)), certain=False)
+            held = read_settings(os.path.join(root, path))
+            if isinstance(held, dict) or held is UNKNOWN_VALUE:
+                return Settings(name, (held,), certain=True)
+    found = map(read_settings, _files(project, kind))
+    return Settings(name, [one for one in found if isinstance(one, dict) or one is UNKNOWN_VALUE], certain=False)
 
 
 def _files(project: Project, kind: str) -> list[str]:
     """Return the configuration files beside a script, and in folders named for them, beside it or at the top."""
-    found: dict[str, None] = {}
+    return list(islice(dict.fromkeys(_candidates(project, kind)), MAX_FILES))
+
+
+def _candidates(project: Project, kind: str) -> Iterator[str]:
+    met: set[str] = set()  # a link can lead back to where it lies
     for folder in dict.fromkeys((os.path.dirname(project.script), project.directory)):
         names = _names_in(folder)
         if folder == os.path.dirname(project.script):
-            found.update(dict.fromkeys(os.path.join(folder, name) for name in names if name.endswith(ENDINGS[kind])))
+            yield from (os.path.join(folder, name) for name in names if name.endswith(ENDINGS[kind]))
         for name in names:
             if name.lower().startswith(FOLDERS):
-                found.update(dict.fromkeys(_below(os.path.join(folder, name), kind, DEPTH)))
-    return list(found)[:MAX_FILES]
+                yield from _below(os.path.join(folder, name), kind, DEPTH, met)
 
 
-def _below(folder: str, kind: str, depth: int) -> Iterator[str]:
+def _below(folder: str, kind: str, depth: int, met: set[str]) -> Iterator[str]:
+    real = os.path.realpath(folder)
+    if real in met or len(met) >= MAX_FOLDERS:
+        return
+    met.add(real)
     names = _names_in(folder)
     yield from (os.path.join(folder, name) for name in names if name.endswith(ENDINGS[kind]))
     if depth:
         for name in names:
-            yield from _below(os.path.join(folder, name), kind, depth - 1)
+            yield from _below(os.path.join(folder, name), kind, depth - 1, met)
 
 
 DEPTH = 2
 """How deep folders of configurations hold others: ``options/train/denoising/small.yml``."""
+MAX_FOLDERS = 1_000
 
 
 def _names_in(folder: str) -> list[str]:
@@ -180,18 +205,32 @@ def _names_in(folder: str) -> list[str]:
 MAX_NAMES = 400
 
 
-def read_file(file: str) -> Any:
-    """Return the content of a JSON or YAML file, ``None`` where it cannot be read."""
+def read_settings(file: str) -> Any:
+    """Return the content of a JSON or YAML file: ``None`` where there is none, ``UNKNOWN_VALUE`` for no such text."""
     try:
-        if os.path.getsize(file) > MAX_BYTES:
-            return None
-        with open(file, encoding="utf-8") as stream:
-            text = stream.read()
-        if file.endswith(ENDINGS["json"]):
-            return _load_json(text)
-        return load_yaml(text)
-    except (OSError, ValueError, RecursionError):
+        state = os.stat(file)
+    except (OSError, ValueError):  # a null byte is in no file's name
         return None
+    if stat.S_ISDIR(state.st_mode):
+        return None
+    size = min(state.st_size, MAX_BYTES)
+    return _READ.get((file, state.st_ino, state.st_mtime_ns, state.st_size), size, lambda: _read(file))
+
+
+MAX_KEPT = 2_000_000
+"""In bytes of files; what is made of them takes several times as much memory."""
+_READ = Shelf[Any](MAX_KEPT)
+
+
+def _read(file: str) -> Any:
+    try:
+        held = content.read_file(file, MAX_BYTES)
+        if len(held) > MAX_BYTES:
+            return UNKNOWN_VALUE
+        text = held.decode("utf-8-sig")
+        return _load_json(text) if file.endswith(ENDINGS["json"]) else load_yaml(text)
+    except (OSError, ValueError, RecursionError):
+        return UNKNOWN_VALUE
 
 
 def _load_json(text: str) -> Any:
@@ -201,41 +240,55 @@ def _load_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return json.loads(re.sub(COMMENT_OR_TEXT, lambda found: found[1] or "", text))
+        return json.loads(COMMENT_OR_TEXT.sub(lambda found: found[1] or "", text))
 
 
-COMMENT_OR_TEXT = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/'
+COMMENT_OR_TEXT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""One that has no end goes on to where it must have one, so that nothing is looked at twice."""
 
 
-def composed(folder: str, name: str) -> Any:
-    """Return a configuration as hydra composes it: the files of its ``defaults`` list, and itself on top."""
-    content = read_file(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml"))
-    if not isinstance(content, dict):
-        return content
+def composed(folder: str, name: str) -> tuple[Any, ...]:
+    """Return a configuration as hydra composes it: the files of its ``defaults`` list, and itself on top.
+
+    It is the one content of a :class:`Settings`, with ``UNKNOWN_VALUE`` beside it where one of the files is not read.
+    """
+    held = read_settings(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml"))
+    if not isinstance(held, dict):
+        return (UNKNOWN_VALUE,) if held is UNKNOWN_VALUE else ()
     whole: dict[Any, Any] = {}
-    for entry in content.get("defaults") or ():
+    unread = False
+    entries = held.get("defaults")
+    for entry in entries if isinstance(entries, list) else ():
         pairs = entry.items() if isinstance(entry, dict) else [("", entry)] if isinstance(entry, str) else []
         for group, chosen in pairs:
             if isinstance(group, str) and isinstance(chosen, str) and "@" not in f"{group}{chosen}":
-                _take(whole, folder, group.removeprefix("override ").removeprefix("optional "), chosen)
-    _merge(whole, {key: value for key, value in content.items() if key != "defaults"})
-    return whole
+                path = f"{group.removeprefix('override ').removeprefix('optional ')}/{chosen}"
+                unread = not _take(whole, folder, [part for part in path.split("/") if part]) or unread
+    _merge(whole, {key: value for key, value in held.items() if key != "defaults"})
+    return (whole, UNKNOWN_VALUE) if unread else (whole,)
 
 
-def _take(whole: dict[Any, Any], folder: str, group: str, chosen: str) -> None:
-    if chosen == "_self_":
-        return
-    path = [part for part in f"{group}/{chosen}".split("/") if part]
-    part = read_file(os.path.join(folder, *path) + ".yaml")
+def _take(whole: dict[Any, Any], folder: str, path: list[str]) -> bool:
+    """Add what a file of the ``defaults`` list holds; return whether it was read."""
+    if path[-1:] == ["_self_"] or not path:
+        return True
+    part = read_settings(os.path.join(folder, *path) + ".yaml")
     if isinstance(part, dict):
         for key in reversed(path[:-1]):
             part = {key: part}
         _merge(whole, part)
+    return part is not UNKNOWN_VALUE
 
 
 def _merge(whole: dict[Any, Any], part: dict[Any, Any]) -> None:
+    """Put one mapping over another; the part stays as it is: the files are kept as they were read."""
     for key, value in part.items():
-        if isinstance(value, dict) and isinstance(whole.get(key), dict):
-            _merge(whole[key], value)
-        else:
-            whole[key] = value
+        whole[key] = _over(whole.get(key), value) if isinstance(value, dict) else value
+
+
+def _over(under: Any, value: dict[Any, Any]) -> dict[Any, Any]:
+    merged: dict[Any, Any] = {}
+    for layer in (under, value):
+        if isinstance(layer, dict):
+            _merge(merged, layer)
+    return merged

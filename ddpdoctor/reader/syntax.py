@@ -233,7 +233,14 @@ def _is_dynamic(node: ast.AST, imported: set[str]) -> bool:
         return True
     if node.func.id != "getattr" or len(node.args) < 2 or isinstance(node.args[1], ast.Constant):
         return False
-    return first not in imported
+    return _root(node.args[0]) not in imported  # getattr(torch.optim, name) is no part of a model
+
+
+def _root(node: ast.expr) -> str | None:
+    """Return the name that a chain of attributes begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 _ALL_PARTS = frozenset({"children", "named_children", "_modules", "get_submodule", "__getattr__", "__dict__"})

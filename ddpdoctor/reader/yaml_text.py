@@ -1,128 +1,143 @@
-"""Reads the YAML that configurations are written in: mappings, lists and plain values; the rest is left unknown."""
+"""Reads the YAML that configurations are written in; what it leaves to tags, templates and resolvers is unknown."""
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-UNKNOWN: Any = type("UnknownValue", (), {"__repr__": lambda self: "unknown"})()
-"""What is not read: anchors, tags, texts over several lines."""
+from ddpdoctor.value import UNKNOWN_VALUE
 
-MAX_LINES = 4_000
-_PAIR = r"""("[^"]*"|'[^']*'|[^\s#:{\[\]},"'][^:#]*?)\s*:(?:\s+(.*)|$)"""
-_WHOLE = r"[-+]?[0-9]{1,18}"
-_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-_COMMENT = r"(^|\s)#.*$"
+if TYPE_CHECKING:
+    import yaml
+
+MAX_DEPTH = 60
+MAX_NODES = 50_000
+"""Of what aliases repeat each counts again, so that a short text cannot stand for an endless one."""
+
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _WORDS = {
     **dict.fromkeys(("null", "~", "none", ""), None),
     **dict.fromkeys(("true", "yes", "on"), True),
     **dict.fromkeys(("false", "no", "off"), False),
 }
+"""``none`` is text in YAML, and what most who write it mean is not."""
 
-Line = tuple[int, str]
+_STATEMENT = re.compile(r"\{%[^\n]*?%\}")
+_FIELD = re.compile(r"\{\{[^{}\n]*\}\}")
+_FILLED_IN = "__filled_in__"
+"""What stands for a template's ``{{ … }}`` and ``{% … %}``."""
+_UNRESOLVED = (_FILLED_IN, "${")
+
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset({None, "!", *(_TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))})
 
 
 def load_yaml(text: str) -> Any:
-    """Return the content of a YAML text.
+    """Return the content of a YAML text, that of its first document; ``UNKNOWN_VALUE`` stands for what is not known.
 
-    Raises ValueError where it is no mapping or list that is read here.
+    Raises ValueError where the text is no YAML, or nested deeper or larger than any configuration is.
     """
-    lines = [line for line in map(_line, text.splitlines()[:MAX_LINES]) if line is not None]
-    if lines and lines[0][1] == "---":
-        lines = lines[1:]
-    end = next((i for i, (_, content) in enumerate(lines) if content in ("---", "...")), len(lines))
-    value, rest = _block(lines, 0, lines[0][0] if lines else 0)
-    if rest < end:
-        raise ValueError(lines[rest][1])
-    return value
+    import yaml  # only here: it takes longer to import than most scripts to read
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        try:
+            return _Composer(yaml.parse(text, Loader=loader)).document()
+        except yaml.YAMLError:
+            filled_in = _without_template(text)
+            if filled_in == text:
+                raise
+            return _Composer(yaml.parse(filled_in, Loader=loader)).document()
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
 
 
-def _line(text: str) -> Line | None:
-    plain = re.sub(_COMMENT, "", text) if "#" in text and '"' not in text and "'" not in text else text
-    content = plain.strip()
-    return None if not content or content.startswith(("#", "%")) else (len(plain) - len(plain.lstrip()), content)
+def _without_template(text: str) -> str:
+    """Return a text with a plain word for each field of a template, and without the lines that only steer it."""
+    lines = (line for line in text.split("\n") if not _STATEMENT.fullmatch(line.strip()))
+    return "\n".join(_FIELD.sub(_FILLED_IN, _STATEMENT.sub(_FILLED_IN, line)) for line in lines)
 
 
-def _block(lines: list[Line], i: int, indent: int) -> tuple[Any, int]:
-    if i >= len(lines):
-        return None, i
-    return _list(lines, i, indent) if _is_item(lines[i][1]) else _mapping(lines, i, indent)
+class _Composer:
+    """Puts the events of a YAML text together."""
 
+    def __init__(self, events: "Iterator[yaml.Event]") -> None:
+        self._events = events
+        self._anchors: dict[str, tuple[Any, int]] = {}  # what is whole of them, and how many nodes it has
+        self._nodes = 0
 
-def _is_item(content: str) -> bool:
-    return content == "-" or content.startswith("- ")
+    def document(self) -> Any:
+        """Return the content of the first document, ``None`` where there is none."""
+        for event in self._events:
+            if type(event).__name__ not in ("StreamStartEvent", "DocumentStartEvent"):
+                return None if type(event).__name__ == "StreamEndEvent" else self._node(event, 0)
+        return None
 
-
-def _list(lines: list[Line], i: int, indent: int) -> tuple[list[Any], int]:
-    items = []
-    while i < len(lines) and lines[i][0] == indent and _is_item(lines[i][1]):
-        rest = lines[i][1][1:].strip()
-        if not rest:
-            value, i = _nested(lines, i + 1, indent)
-        elif re.match(_PAIR, rest) and rest[0] not in "{[":
-            inner = indent + len(lines[i][1]) - len(rest)
-            value, i = _mapping([*lines[:i], (inner, rest), *lines[i + 1 :]], i, inner)
+    def _node(self, event: Any, depth: int) -> Any:
+        start, kind = self._nodes, type(event).__name__
+        self._count(1)
+        if depth > MAX_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        if kind == "AliasEvent":
+            value, nodes = self._anchors.get(event.anchor, (UNKNOWN_VALUE, 0))
+            self._count(nodes)
+            return value
+        if kind == "ScalarEvent":
+            value = _scalar(event)
+        elif kind == "SequenceStartEvent":
+            value = [self._node(item, depth + 1) for item in self._until("SequenceEndEvent")]
         else:
-            value, i = scalar(rest), i + 1
-        items.append(value)
-    return items, i
+            value = self._mapping(depth)
+        if getattr(event, "tag", None) not in _PLAIN_TAGS:
+            value = UNKNOWN_VALUE
+        if event.anchor is not None:
+            self._anchors[event.anchor] = value, self._nodes - start
+        return value
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise ValueError(f"it has more than {MAX_NODES} values")
+
+    def _until(self, end: str) -> Iterator[Any]:
+        for event in self._events:
+            if type(event).__name__ == end:
+                return
+            yield event
+
+    def _mapping(self, depth: int) -> Any:
+        found: dict[Any, Any] = {}
+        merged: list[Any] = []
+        certain = True
+        for event in self._until("MappingEndEvent"):
+            key = self._node(event, depth + 1)
+            value = self._node(next(self._events), depth + 1)
+            if key == "<<":
+                merged += value if isinstance(value, list) else [value]
+            elif isinstance(key, (list, dict)) or key is UNKNOWN_VALUE:
+                certain = False
+            else:
+                found[key] = value
+        for other in merged:
+            certain = certain and isinstance(other, dict)
+            for key, value in other.items() if isinstance(other, dict) else ():
+                found.setdefault(key, value)
+        return found if certain else UNKNOWN_VALUE
 
 
-def _mapping(lines: list[Line], i: int, indent: int) -> tuple[dict[Any, Any], int]:
-    found: dict[Any, Any] = {}
-    while i < len(lines) and lines[i][0] == indent:
-        match = re.fullmatch(_PAIR, lines[i][1])
-        if match is None:
-            raise ValueError(lines[i][1])
-        key, value = scalar(match[1]), match[2]
-        if value and value[0] in "|>":
-            found[key], i = UNKNOWN, _after(lines, i + 1, indent)
-        elif value:
-            found[key], i = scalar(value), i + 1
-        else:
-            found[key], i = _nested(lines, i + 1, indent)
-    return found, i
+def _scalar(event: Any) -> Any:
+    if any(sign in event.value for sign in _UNRESOLVED):
+        return UNKNOWN_VALUE
+    tag = None if event.tag == "!" else event.tag
+    if tag == f"{_TAG}str" or (tag is None and not event.implicit[0]):
+        return event.value
+    return _plain(event.value)
 
 
-def _after(lines: list[Line], i: int, indent: int) -> int:
-    while i < len(lines) and lines[i][0] > indent:
-        i += 1
-    return i
-
-
-def _nested(lines: list[Line], i: int, indent: int) -> tuple[Any, int]:
-    """Return what is indented under a line; a list under a key may stand as far left as the key."""
-    if i < len(lines) and (lines[i][0] > indent or (lines[i][0] == indent and _is_item(lines[i][1]))):
-        return _block(lines, i, lines[i][0])
-    return None, i
-
-
-def scalar(text: str) -> Any:
-    """Return a plain value, or a list or mapping that is written in one line."""
-    text = text.strip()
-    if text[:1] in ("&", "*", "!") or "${" in text or text[:2] in ("{{", "{%"):
-        return UNKNOWN  # {{ … }} and {% … %} are of a template
-    if text[:1] in ("'", '"'):
-        quote, end = text[0], text.find(text[0], 1)
-        return text[1:end] if end > 0 and "\\" not in text and quote == text[0] else UNKNOWN
-    if text[:1] == "[" and text.endswith("]"):
-        return [scalar(part) for part in _parts(text[1:-1])]
-    if text[:1] == "{" and text.endswith("}"):
-        pairs = (part.partition(":") for part in _parts(text[1:-1]))
-        found = [(scalar(key), scalar(value)) for key, _, value in pairs]
-        return UNKNOWN if any(isinstance(key, (list, dict)) for key, _ in found) else dict(found)
-    text = re.sub(_COMMENT, "", text).strip()
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if re.fullmatch(_WHOLE, text):
+def _plain(text: str) -> Any:
+    word = text.lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if re.fullmatch(_NUMBER, text) else text
-
-
-def _parts(text: str) -> list[str]:
-    """Return what stands between the commas of a list, those inside nested ones left alone."""
-    parts, depth, start = [], 0, 0
-    for i, sign in enumerate(text):
-        depth += (sign in "[{") - (sign in "]}")
-        if sign == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    return [part for part in (*parts, text[start:]) if part.strip()]
+    return float(text) if _NUMBER.fullmatch(text) else text

@@ -141,10 +141,9 @@ def hydra_main(walk: Walk, decorator: Made, function: Function) -> None:
 
 def _composed(walk: Walk, given: "dict[str, Abstract]", folder: str) -> Settings:
     path, name = known(given.get("config_path"), ""), known(given.get("config_name"), "")
-    content = None
+    contents: tuple[object, ...] = ()
     if isinstance(path, (str, type(None))) and isinstance(name, str) and name:
-        content = composed(os.path.join(folder, path or ""), name)
-    contents = (content,) if isinstance(content, dict) else ()
+        contents = composed(os.path.join(folder, path or ""), name)
     return Settings("cfg", contents, certain=bool(contents))
 
 

@@ -15,7 +15,7 @@ from ddpdoctor.reader.library.kinds import LAYER_LISTS, NAMESPACE, is_module
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial
 from ddpdoctor.reader.operators import formatted
 from ddpdoctor.reader.registries import fill
-from ddpdoctor.reader.settings import Settings
+from ddpdoctor.reader.settings import UNREAD, Settings
 from ddpdoctor.reader.stored import is_state, may_be_changed
 from ddpdoctor.reader.tags import NO_TAGS
 from ddpdoctor.reader.texts import text
@@ -88,7 +88,7 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
         if not isinstance(table, (Made, Opaque, Object, Attribute)):
             return None
         found = walk.tables.get_item(walk, table, key, call.node)
-        if isinstance(found, Opaque) and found.default is None and found.origin == "configuration":
+        if isinstance(found, Opaque) and found.default is None and _can_be_default(found, table, key):
             found.default = default
         return found
     name = known(by_default(key))
@@ -101,6 +101,14 @@ def _get(walk: Walk, call: Call) -> Abstract | None:
     if any(not when for when, _ in cell):
         return read(cell, walk.path)
     return read([(ALWAYS, default), *cell], walk.path)
+
+
+def _can_be_default(found: Opaque, table: Abstract, key: Abstract) -> bool:
+    """Whether an item of a configuration can be lacking, as far as its files are known."""
+    if found.origin != "configuration" or UNREAD in found.tags:
+        return False
+    inner = table.inner if isinstance(table, Object) else table
+    return not isinstance(inner, Settings) or inner.may_lack(known(by_default(key)))
 
 
 def _update(walk: Walk, call: Call) -> Abstract | None:

@@ -4,6 +4,7 @@ from ddpdoctor.events import CudaTouched, DeviceSelected, EnvRead
 from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, known
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.formulas import boolean, by_default
+from ddpdoctor.reader.library.frameworks import rank_flag
 from ddpdoctor.reader.library.groups import leaf_of, made_by_launcher
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.walk import Walk
@@ -62,6 +63,20 @@ def _info_from_environment(walk: Walk, call: Call) -> Abstract:
     return Items([own, *_numbers()], "tuple")
 
 
+def _is_primary(walk: Walk, call: Call) -> Abstract | None:
+    """``is_primary(args, local=False)``: whether this is rank 0, or the first one of its node."""
+    local = known(by_default(call.argument("local", 1) or Known(False)))
+    return rank_flag(walk, "is_local_zero" if local is True else "is_global_zero", call.node)
+
+
+def _is_global_primary(walk: Walk, call: Call) -> Abstract | None:
+    return rank_flag(walk, "is_global_zero", call.node)
+
+
+def _is_local_primary(walk: Walk, call: Call) -> Abstract | None:
+    return rank_flag(walk, "is_local_zero", call.node)
+
+
 def _numbers() -> list[Abstract]:
     return [leaf_of("rank", "rank", rank=True), leaf_of("world size", "world_size", rank=False)]
 
@@ -73,4 +88,7 @@ FUNCTIONS = {
     **{f"{home}.get_dist_info": _dist_info for home in _OF_MM},
     **{f"{home}.init_distributed_device": _init_distributed_device for home in _OF_TIMM},
     **{f"{home}.world_info_from_env": _info_from_environment for home in _OF_TIMM},
+    **{f"{home}.is_primary": _is_primary for home in _OF_TIMM},
+    **{f"{home}.is_global_primary": _is_global_primary for home in _OF_TIMM},
+    **{f"{home}.is_local_primary": _is_local_primary for home in _OF_TIMM},
 }
