@@ -155,7 +155,11 @@ def element(value: Abstract, i: int, count: int | None = None, name: str = "") -
     if isinstance(value, Items) and value.items and value.open:
         return value.items[min(i, len(value.items) - 1)]
     tags = frozenset(tag for tag in value.tags if not (isinstance(tag, tuple) and tag[0] == "loader"))
-    return hinted(name, tags, label=f"{text(value)}[{i}]")
+    item = hinted(name, tags, label=f"{text(value)}[{i}]")
+    usual = value.default if isinstance(value, Opaque) else None
+    if isinstance(usual, Items) and not usual.open and count in (None, len(usual.items)):
+        item.default = usual.items[i] if item.default is None and i < len(usual.items) else item.default
+    return item
 
 
 GIVES_BACK = frozenset({"apex.amp.initialize"})

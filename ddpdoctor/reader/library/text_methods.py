@@ -19,7 +19,8 @@ def _of_text(walk: Walk, call: Call) -> Abstract | None:
     name = call.path.rpartition(".")[2]
     given = (*call.args, *call.kwargs.values())
     of_names = name in PARTING and known(call.argument("sep", 0)) == "."
-    value = known(by_default(receiver) if receiver is not None and of_names else receiver)
+    of_option = isinstance(receiver, Opaque) and "configuration" in receiver.tags
+    value = known(by_default(receiver) if receiver is not None and (of_names or of_option) else receiver)
     if not isinstance(value, str):
         return of_folder(walk, call)
     if not all(isinstance(arg, Known) for arg in given):
@@ -29,13 +30,14 @@ def _of_text(walk: Walk, call: Call) -> Abstract | None:
     result = computed(lambda *args: method(*args, **kwargs), value, *(known(arg) for arg in call.args))
     if result is NO_RESULT:
         return None
-    if not isinstance(result, (list, tuple)):
-        return Known(result)
-    kind = "list" if isinstance(result, list) else "tuple"
-    if isinstance(receiver, Known):
-        return Items([Known(item) for item in result], kind)
-    assert isinstance(receiver, Opaque)
-    return Items([_part(receiver, name, i, item) for i, item in enumerate(result)], kind)
+    whole: Abstract = Known(result)
+    if isinstance(result, (list, tuple)):
+        whole = Items([Known(item) for item in result], "list" if isinstance(result, list) else "tuple")
+    if not isinstance(receiver, Opaque):
+        return whole
+    if isinstance(result, tuple) or (isinstance(result, list) and of_names):
+        return Items([_part(receiver, name, i, item) for i, item in enumerate(result)], type(result).__name__)
+    return Opaque(f"{text(receiver)}.{name}()", receiver.tags, origin=receiver.origin, default=whole)
 
 
 def joined(call: Call) -> Abstract | None:
