@@ -157,6 +157,26 @@ def test_equal_batches_may_be_divided_after_the_loader(order, inputs, state):
     assert judge("unsharded-loader", fault(10, loader), *seen, *got).state is state
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        ("ab", "ab", State.CONFIRMED),
+        ("ab", "ba", State.REFUTED),
+        ("ab", "ac", State.REFUTED),
+        ("", "", State.NOT_REACHED),
+        ([None], [None], State.NOT_REACHED),
+    ],
+)
+def test_batches_that_are_taken_by_hand_are_compared_where_the_models_get_them(first, second, state):
+    built = LoaderBuilt(place=at(10), loader=ref(10), by_hand="in order")
+    got = [
+        Forward(place=at(31), rank=rank, order=order, model=NONE, via="wrapper", training=True, inputs=inputs)
+        for rank, given in enumerate((first, second))
+        for order, inputs in enumerate(given)
+    ]
+    assert judge("unsharded-loader", fault(10, ref(10), event=built), *got).state is state
+
+
 def test_one_sample_is_no_share_of_the_data():
     loader = ref(10)
     seen = [*epochs(loader, (0,)), *epochs(loader, (0,), rank=1)]

@@ -1,6 +1,6 @@
 """A training loader that deals every rank all of the data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
@@ -25,21 +25,36 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
             continue
         yield Fault(
             place=event.place,
-            message=ONE_PART if event.distributed_samplers else NO_PART,
+            message=_message(event),
             places=(Label(place=backward.place, text="trained on here"),),
             about=event.loader,
             event=event,
-            fix=Fix(description="give it sampler=DistributedSampler(dataset), and shuffle=False"),
+            fix=Fix(description=FIXES.get(event.by_hand, BY_SEED)),
         )
 
 
+def _message(event: LoaderBuilt) -> str:
+    if event.by_hand is not None:
+        return IN_ORDER if event.by_hand == "in order" else AT_RANDOM
+    return ONE_PART if event.distributed_samplers else NO_PART
+
+
 NO_PART = "nothing deals this loader's samples out to the ranks: each trains on all of them every epoch"
+IN_ORDER = "these batches begin at the same position on every rank: all train on the same samples in the same order"
+AT_RANDOM = "every rank seeds its generator alike and draws the same batches: all train on the same samples"
+FIXES: Mapping[str | None, str] = {
+    None: "give it sampler=DistributedSampler(dataset), and shuffle=False",
+    "in order": "begin at rank * the size of a batch, and go on by world size * that size",
+}
+BY_SEED = "add the rank to the seed"
 ONE_PART = "this loader's sampler is told the same rank or one replica on every rank: all train on the same samples"
 
 
 def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
     """Compare the samples of a whole epoch, on two ranks."""
     assert fault.about is not None
+    if isinstance(fault.event, LoaderBuilt) and fault.event.by_hand is not None:
+        return ranks_got_the_same(run)
     begun = _epochs_of_training(run, fault.about)
     if begun is None:
         return not_reached("the loader was not iterated while optimiser steps were taken")
@@ -70,6 +85,22 @@ def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
                 **evidence,
             )
     return confirmed(f"{ranks} share {share:.0%} of the samples of an epoch", **evidence)
+
+
+def ranks_got_the_same(run: Observed) -> Verdict:
+    """Compare what the wrapped models of two ranks got in training, where no loader says which samples those are."""
+    given = [
+        [event.inputs for event in run.on(rank, Forward) if event.via == "wrapper" and event.grad and event.training]
+        for rank in run.ranks[:2]
+    ]
+    pairs = list(zip(*given, strict=False)) if len(given) == 2 else []
+    if not pairs or any(inputs is None for pair in pairs for inputs in pair):
+        return not_reached("the wrapped model was not trained on two ranks, or its inputs cannot be compared")
+    same = sum(first == second for first, second in pairs)
+    ranks, evidence = f"ranks {run.ranks[0]} and {run.ranks[1]}", {"same": same, "of": len(pairs)}
+    if same == len(pairs):
+        return confirmed(f"the models of {ranks} get the same inputs in each of {same} steps", **evidence)
+    return refuted(f"the models of {ranks} get other inputs in {len(pairs) - same} of {len(pairs)} steps", **evidence)
 
 
 def _first_inputs(run: Observed, begun: EpochBegun) -> str | None:

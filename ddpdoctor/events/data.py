@@ -47,7 +47,8 @@ class LoaderBuilt(Event):
     that draws from torch's own generator. ``cut`` is where a rank's part was cut out of the data in a
     way that leaves some ranks with more samples than others. ``iterable``: its data set is a stream, which takes no
     sampler; ``split_by_worker``: that looks at the worker that it runs in. ``cut_by_rank``: the
-    stream surely gives each rank a part of its own.
+    stream surely gives each rank a part of its own. ``by_hand``: no DataLoader, but code of the script's own that takes
+    the same batches on each rank: ``in order``, or by the numbers of a generator, ``torch``, ``numpy`` or ``random``.
     """
 
     loader: Ref
@@ -66,6 +67,7 @@ class LoaderBuilt(Event):
     iterable: bool = False
     split_by_worker: bool = False
     cut_by_rank: bool = False
+    by_hand: str | None = None
 
 
 class LoaderHandedOver(Event):

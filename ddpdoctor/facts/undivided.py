@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import as_formula, compatible
 from ddpdoctor.events import Backward, EpochBegun, Forward, LoaderBuilt, Seeded
 from ddpdoctor.facts import default_of, given_to_unknown_code, in_group, loaders, owned, replicas, training_backwards
 from ddpdoctor.facts.ranks import for_some_ranks_only, runs_distributed
 from ddpdoctor.trace import Predicted
+from ddpdoctor.truth import holds_by_default
 from ddpdoctor.value import Ref, truth
 
 RANDOM = frozenset(
@@ -31,9 +32,28 @@ def undivided(trace: Predicted) -> Iterator[tuple[LoaderBuilt, Backward]]:
             continue
         if _sharded_otherwise(trace, event, built) or given_to_unknown_code(trace, backward, event):
             continue
+        if event.by_hand in GENERATORS and not _seeded_alike(trace, event):
+            continue
         if backward.own_part or not _trains_wrapped(trace, backward) or _seeded_by_rank(trace, event):
             continue
         yield event, backward
+
+
+GENERATORS = ("torch", "numpy", "random")
+"""The packages whose own generators draw batches by hand (:class:`ddpdoctor.events.LoaderBuilt`)."""
+
+
+def _seeded_alike(trace: Predicted, event: LoaderBuilt) -> bool:
+    """Whether the generator that draws the batches is surely given one seed on every rank, where it is not by itself.
+
+    One that nobody seeds draws other numbers in each process, and so does one of a process that another spawned.
+    """
+    return any(
+        seed.process == event.process
+        and (seed.by.startswith(f"{event.by_hand}.") or not seed.by.startswith(GENERATORS))
+        and (seed.when <= event.when or holds_by_default(as_formula(seed.when - event.when)) is True)
+        for seed in trace.before(event, Seeded)
+    )
 
 
 def _is_alone(trace: Predicted, event: LoaderBuilt) -> bool:

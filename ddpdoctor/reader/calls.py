@@ -12,7 +12,7 @@ from ddpdoctor.reader.library import called_model, function_model, method_model,
 from ddpdoctor.reader.library.collectives import make_whole
 from ddpdoctor.reader.library.kinds import DDP_WRAPPERS, is_local, is_module
 from ddpdoctor.reader.library.modules import call_module, entered, goes_around, tagged, wrapped_by
-from ddpdoctor.reader.library.own_batches import cut_by_hand
+from ddpdoctor.reader.library.own_batches import cut_by_hand, drawn_by_hand
 from ddpdoctor.reader.library.training import is_optimizer, own_step
 from ddpdoctor.reader.names import asked
 from ddpdoctor.reader.objects import Bound, Class, Function, Made, Object, Partial, Super
@@ -29,7 +29,7 @@ def call_value(walk: Walk, callee: Abstract, call: Call) -> Abstract:
 
 
 def _function(walk: Walk, callee: Function, call: Call) -> Abstract:
-    return call_function(walk, callee, call)
+    return drawn_by_hand(walk, callee, call_function(walk, callee, call), call)
 
 
 def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
@@ -39,8 +39,7 @@ def _bound(walk: Walk, callee: Bound, call: Call) -> Abstract:
         return entered(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
     if callee.function.name == "step" and isinstance(receiver, Object) and is_optimizer(receiver):
         return own_step(walk, receiver, call, lambda: call_function(walk, callee.function, bound))
-    result = call_function(walk, callee.function, bound)
-    return cut_by_hand(walk, receiver, result, call) if isinstance(receiver, Object) else result
+    return cut_by_hand(walk, callee, call_function(walk, callee.function, bound), call)
 
 
 def _partial(walk: Walk, callee: Partial, call: Call) -> Abstract:

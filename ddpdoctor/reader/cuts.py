@@ -1,7 +1,7 @@
 """How a rank cuts its own part out of the data: whether the parts can have other lengths than each other."""
 
 from ddpdoctor.place import Place
-from ddpdoctor.reader.abstract import NONE, Abstract, Items, Known, is_none, options
+from ddpdoctor.reader.abstract import NONE, Abstract, Attribute, Items, Known, Opaque, is_none, options
 from ddpdoctor.reader.formulas import is_rank
 from ddpdoctor.reader.objects import Made, Object
 from ddpdoctor.reader.tags import NO_TAGS, Tags
@@ -23,6 +23,12 @@ def marks_of_slice(start: Abstract, stop: Abstract, step: Abstract, place: Place
     if _is_of_rank(start) and "ceil" in text(start):
         return frozenset({("cut", place)})
     return frozenset({EVEN})
+
+
+def marks_of_position(start: Abstract) -> Tags:
+    """Return the mark of what begins at a number that an object keeps: ``self.position``, by its name."""
+    name = text(start).partition(" ")[0].rpartition(".")[2] if isinstance(start, (Opaque, Attribute)) else ""
+    return frozenset({("from", name)}) if name.isidentifier() else NO_TAGS
 
 
 def marks_of_range(args: tuple[Abstract, ...], place: Place) -> Tags:
@@ -50,6 +56,11 @@ def marks_of_item(holder: Abstract, key: Abstract, place: Place) -> Tags:
     if isinstance(holder, Made) and holder.path in SPLITS and is_rank(key):
         return frozenset({("cut", place)})
     return frozenset(tag for tag in key.tags if tag == EVEN or (isinstance(tag, tuple) and tag[0] == "cut"))
+
+
+def marks_of_place(key: Abstract) -> Tags:
+    """Return the marks of what is taken out by a number from a generator, or from a position on."""
+    return frozenset(tag for tag in key.tags if isinstance(tag, tuple) and tag[0] in ("random", "from"))
 
 
 def uneven_cut(value: Abstract | None, depth: int = 0) -> Place | None:

@@ -12,7 +12,7 @@ from ddpdoctor.reader.cells import choice
 from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.comprehensions import comprehension
 from ddpdoctor.reader.constants import is_small
-from ddpdoctor.reader.cuts import marks_of_slice
+from ddpdoctor.reader.cuts import marks_of_position, marks_of_slice
 from ddpdoctor.reader.definitions import lambda_function
 from ddpdoctor.reader.formulas import boolean, is_rank, number, test, truth_of
 from ddpdoctor.reader.frame import Frame
@@ -60,6 +60,8 @@ def _slice(walk: Walk, node: ast.Slice, frame: Frame) -> Abstract:
     if any(is_rank(part) or "rank" in part.tags for part in parts[:2]):
         tags |= {"shard"}
     tags |= marks_of_slice(parts[0], parts[1], parts[2], walk.place(node))
+    if walk.loops and not walk.in_forward:
+        tags |= marks_of_position(parts[0])
     return Opaque(":".join(text(part) for part in parts), tags)
 
 

@@ -11,7 +11,7 @@ from ddpdoctor.reader.attributes import class_attribute, origin_of
 from ddpdoctor.reader.cells import choice, read, write
 from ddpdoctor.reader.chosen import one_of_module, one_registered
 from ddpdoctor.reader.constants import NO_RESULT, computed
-from ddpdoctor.reader.cuts import marks_of_item
+from ddpdoctor.reader.cuts import marks_of_item, marks_of_place
 from ddpdoctor.reader.environment import read_variable
 from ddpdoctor.reader.formulas import by_default, is_rank
 from ddpdoctor.reader.imports import resolved
@@ -42,6 +42,8 @@ def get_item(walk: Walk, holder: Abstract, key: Abstract, node: ast.AST) -> Abst
             item.tags |= marks
         elif marks and item is not holder and isinstance(item, Items):
             item.extra |= marks
+        if isinstance(item, Opaque) and key.tags:
+            item.tags |= marks_of_place(key)
         part_of(walk, holder, key, item)
     return item
 

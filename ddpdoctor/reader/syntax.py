@@ -159,6 +159,11 @@ class Syntax:
             )
         return self._rank_aware[cls]
 
+    def is_filled(self, cls: Class) -> bool:
+        """Whether objects of a class are given their data piece by piece, as a buffer of what a rank has seen is."""
+        methods = (node for one in cls.resolution() for node in one.node.body if isinstance(node, ast.FunctionDef))
+        return any(_fills(inner) for one in methods if one.name != "__init__" for inner in nodes_of(one))
+
     def _uses_rank(self, cls: Class) -> bool:
         """Whether a class does more with a rank than to take one and to keep it where nothing of it reads it."""
         kept: set[str] = set()
@@ -208,6 +213,16 @@ def _ranks_told(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and last_name(node.func) == "init_process_group":
         given = [*node.args[4:5], *(keyword.value for keyword in node.keywords if keyword.arg == "rank")]
         yield from (one.id for one in given if isinstance(one, ast.Name))
+
+
+def _fills(node: ast.AST) -> bool:
+    """Whether ``self.seen.append(new)``, or ``self.seen[place] = new``."""
+    holder: ast.expr | None = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        holder = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        holder = node.func.value if node.func.attr in ("append", "appendleft", "extend", "add") else None
+    return isinstance(holder, ast.Attribute) and _root(holder) == "self"
 
 
 def _words(node: ast.AST) -> Iterator[str]:

@@ -51,8 +51,7 @@ class Walk(Budget):
         self.frames: list[Frame] = []
         self.environment: Cells = {}
         self.patched: Cells = {}  # what the script put in the place of names outside it
-        self.children = 0
-        self.in_child = 0
+        self.children = self.in_child = 0
         self.start_method = default_start_method(sys.version_info[:2])
         self.in_wrapper = 0  # how deep inside the forward of a wrapped model
         self.in_forward = 0
@@ -83,6 +82,7 @@ class Walk(Budget):
         self.roots: list[tuple[range, ...]] = []  # the events of each of them, with those that come before it
         self.holders: list[Frame | Class | Object] = []  # of values that hold them in turn
         self.decided: dict[Literal, tuple[Place, bool]] = {}  # the tests that let ranks through, or sent some away
+        self.by_hand: dict[Ref | ast.AST, Ref] = {}  # what takes batches without a loader, and what stands for one
         self._at_root = False
         self._atoms: dict[str, Atom] = {}
         self._created: dict[tuple[object, ...], int] = {}

@@ -27,6 +27,8 @@ def _factory(walk: Walk, call: Call) -> Abstract | None:
     )
     if call.path.rpartition(".")[2] in ONLY_A_SIZE:
         flow -= of_numbers(flow)
+    if call.path == "torch.randint" and "generator" not in call.kwargs:
+        flow |= {("random", "torch")}
     layout = format_named(call.kwargs.get("memory_format"))
     if layout is not None:
         flow |= {("layout", layout)}
