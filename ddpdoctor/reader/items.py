@@ -149,7 +149,12 @@ def unknown_item(holder: Abstract, key: Abstract) -> Abstract:
             return found
     item = hinted(name if isinstance(name, str) else "", tags, origin=origin_of(holder), label=label)
     usual, at = holder.default if isinstance(holder, Opaque) else None, known(by_default(key))
-    if isinstance(usual, Items) and isinstance(at, int) and not usual.open and at < len(usual.items):
+    if (
+        isinstance(usual, Items)
+        and isinstance(at, int)
+        and not usual.open
+        and -len(usual.items) <= at < len(usual.items)
+    ):
         item.default = usual.items[at]
     return item
 
