@@ -34,9 +34,9 @@ def _varies(trace: Predicted, wrap: ModelWrapped) -> bool:
     """Whether a training forward leaves parts out, in some steps or in all, or two of them use different ones."""
     training = {event.order for event in trace.of(Forward) if event.model == wrap.wrapper and event.grad}
     uses = [event for event in trace.of(LayersUsed) if event.forward in training]
-    return (
-        any(event.sometimes or event.left_out for event in uses) or len({frozenset(event.always) for event in uses}) > 1
-    )
+    own = frozenset(wrap.parts)  # and none that a forward makes by itself
+    used = {own.intersection(event.always) for event in uses}
+    return any(event.sometimes or event.left_out for event in uses) or len(used) > 1
 
 
 def _freezes(trace: Predicted, wrap: ModelWrapped) -> bool:

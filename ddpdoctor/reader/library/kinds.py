@@ -242,7 +242,7 @@ def _is_of_transformers(path: str) -> bool:
 
 
 _TRANSFORMERS = (
-    r"transformers\.(?:models\.[\w.]+\.)?([A-Z]\w*(?:For[A-Z]\w*|Model))"
+    r"transformers\.(?:models\.[\w.]+\.|modeling_\w+\.)?([A-Z]\w*(?:For[A-Z]\w*|Model))"
     r"(?:\.from_pretrained|\.from_config|\._from_config)?"
 )
 
@@ -253,5 +253,7 @@ def _is_module_class(path: str) -> bool:
     return (
         last.endswith("Module")
         or path.startswith(("torch.nn.", "torchvision.models.", "timm.models.", "efficientnet_pytorch.EfficientNet"))
-        or last in ("PreTrainedModel", "ModelMixin", "GenerationMixin", "MessagePassing")
+        or last in ("ModelMixin", "GenerationMixin", "MessagePassing")
+        or last.endswith("PreTrainedModel")
+        or _is_of_transformers(path)
     )

@@ -30,6 +30,8 @@ def _leaves_out(part: Object) -> bool:
     values = list(held(part))
     unknown = {name for name, value in values if isinstance(value, (Opaque, Attribute))}
     if not any(_takes_a_pooled_output(cls.node) for cls in part.cls.resolution()):
+        if any(_POOLED.fullmatch(base) for base in part.cls.external_bases()):
+            return True
         unknown |= {name for name, value in values if _has_a_pooler(value)}
     own = {name for name, value in values if isinstance(value, Object) and is_module(value)}
     if not unknown and not own:
