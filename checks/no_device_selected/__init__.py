@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.condition import compatible
+from ddpdoctor.condition import compatible, together
 from ddpdoctor.events import (
     Backward,
     Collective,
@@ -16,6 +16,7 @@ from ddpdoctor.events import (
     ModelWrapped,
 )
 from ddpdoctor.facts import one_device_each, owned, uses_nccl, uses_nccl_alone
+from ddpdoctor.facts.ranks import for_some_ranks_only
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
 from ddpdoctor.value import Value, is_none
@@ -58,6 +59,9 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
     unselected = [event for event in uses if not (_selects(trace, event) or _is_moved_in_time(trace, event))]
     for event in unselected:
+        in_group = together(event.when, init.when)
+        if in_group is not None and for_some_ranks_only(event.with_(when=in_group)):
+            continue  # mostly the first one of a node, whose GPU that is
         if isinstance(event, DeviceUsed) and event.index is None and _counts(trace, event, init):
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
             return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)

@@ -24,7 +24,7 @@ from ddpdoctor.reader.paths import canonical
 from ddpdoctor.reader.registries import fill
 from ddpdoctor.reader.settings import Settings
 from ddpdoctor.reader.stored import Content
-from ddpdoctor.reader.tags import Tags, cut
+from ddpdoctor.reader.tags import Tags, cut, in_turn_of
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 
@@ -216,7 +216,8 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
         cell = holder.cells.get(usual.value)
         if cell is not None:
             return resolved(walk, read(cell, walk.path))
-    if holder.factory is not None and not is_none(holder.factory):
+    in_turn = text(key) == f"key of {text(holder)}"  # a loop over the keys: each is there
+    if holder.factory is not None and not is_none(holder.factory) and not in_turn:
         return _made_for(walk, holder, key, node)
     if isinstance(key, Known):
         under_any = [cell[-1][1] for name, cell in holder.cells.items() if isinstance(name, tuple)]
@@ -232,7 +233,9 @@ def _of_table(walk: Walk, holder: Table, key: Abstract, node: ast.AST) -> Abstra
     chosen = one_of_module(walk, holder.module, key) if holder.module else one_registered(walk, holder, key)
     if chosen is not None:
         return chosen
-    return unknown_item(holder, key) if _is_own_part(key) else Opaque(f"{text(holder)}[{text(key)}]", holder.tags)
+    if _is_own_part(key):
+        return unknown_item(holder, key)
+    return Opaque(f"{text(holder)}[{text(key)}]", in_turn_of(values) if in_turn else holder.tags)
 
 
 def _of_known(holder: Abstract, key: Abstract) -> Abstract | None:

@@ -10,7 +10,7 @@ from ddpdoctor.reader.library.kinds import LAYER_LISTS, layers_of
 from ddpdoctor.reader.lowering import lower
 from ddpdoctor.reader.objects import Class, Function, Generator, Made, Object
 from ddpdoctor.reader.settings import Settings
-from ddpdoctor.reader.tags import Tags
+from ddpdoctor.reader.tags import Tags, in_turn_of
 from ddpdoctor.reader.texts import text
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Constant, Ref, Value
@@ -290,7 +290,7 @@ def _merged(walk: Walk, values: list[Abstract], node: ast.AST) -> Abstract:
     rows = [value.items for value in values if isinstance(value, Items)]
     if isinstance(first, Items) and len(rows) == len(values) and len({len(row) for row in rows}) == 1:
         return Items([_merged(walk, list(column), node) for column in zip(*rows, strict=True)], first.kind)
-    tags = frozenset().union(*(value.tags for value in values[:8]))
+    tags = in_turn_of(values[:8])
     if all(isinstance(value, (Made, Object, Function, Class)) for value in values):
         line = getattr(node, "lineno", 0)
         return Choice(tuple((frozenset(), value) for value in values[:4])) if line else first

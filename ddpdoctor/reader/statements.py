@@ -1,12 +1,13 @@
 """What each kind of statement does; loops, ``with``, imports and definitions have files of their own."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.atom import Condition, Formula, Literal
 from ddpdoctor.condition import assume, negation, together
 from ddpdoctor.events import LeftLoop, Within
-from ddpdoctor.reader.abstract import NONE, Opaque
+from ddpdoctor.reader.abstract import NONE, Abstract, Known, Opaque
 from ddpdoctor.reader.blocks import run_with
 from ddpdoctor.reader.comparisons import compare
 from ddpdoctor.reader.decided import note_decision
@@ -36,8 +37,26 @@ def _expression(walk: Walk, node: ast.Expr, frame: Frame) -> None:
 
 def _assign(walk: Walk, node: ast.Assign, frame: Frame) -> None:
     value = walk.evaluate(node.value, frame)
+    if isinstance(value, Known) and value.value is False and isinstance(node.value, ast.Constant):
+        value = _switch(walk, node.targets[0], value, frame)
     for target in node.targets:
         assign(walk, target, value, frame)
+
+
+def _switch(walk: Walk, target: ast.expr, value: Known, frame: Frame) -> Abstract:
+    """Return a constant that switches the ranks on, ``distributed = False``: an option, which is set in the script."""
+    source = frame.module.source
+    if not isinstance(target, ast.Name) or not SWITCH.fullmatch(target.id) or source is None or source.tree is None:
+        return value
+    if not walk.syntax.is_switch(source.tree, target.id):
+        return value
+    return Opaque(target.id, frozenset({"configuration"}), origin="configuration", default=value)
+
+
+SWITCH = re.compile(
+    r"(?:(?:use|is|enable|with)_?)?(?:ddp|distributed|dist|multi_?gpus?)(?:_?(?:train|training|mode|run|enabled?|parallel))?",
+    re.I,
+)
 
 
 def _annotated(walk: Walk, node: ast.AnnAssign, frame: Frame) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias, TypeGuard
@@ -46,6 +47,7 @@ class Syntax:
         self._read: dict[ast.AST, frozenset[str]] = {}
         self._dynamic: dict[ast.AST, bool] = {}
         self._ranks: dict[ast.AST, frozenset[str]] = {}
+        self._switches: dict[ast.Module, frozenset[str]] = {}
 
     def is_generator(self, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> bool:
         """Whether a function has a yield of its own."""
@@ -150,6 +152,18 @@ class Syntax:
             }
             self._dynamic[tree] = any(_is_dynamic(node, imported) for node in nodes_of(tree))
         return self._dynamic[tree]
+
+    def is_switch(self, tree: ast.Module, name: str) -> bool:
+        """Whether a variable is given one value in all of a module, and decides which of its code runs."""
+        if tree not in self._switches:
+            stored, asked = Counter[str](), set[str]()
+            for node in nodes_of(tree):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    stored[node.id] += 1
+                elif isinstance(node, (ast.If, ast.IfExp)):
+                    asked |= {one.id for one in nodes_of(node.test) if isinstance(one, ast.Name)}
+            self._switches[tree] = frozenset(one for one in asked if stored[one] == 1)
+        return name in self._switches[tree]
 
     def mentions_rank(self, cls: Class) -> bool:
         """Whether the code of a class or its bases speaks of ranks."""

@@ -1,9 +1,12 @@
 """What flowed into a value, as tags: taints, where data came from, and what was put together from all ranks."""
 
-from collections.abc import Hashable
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 from ddpdoctor.memory import remembered
+
+if TYPE_CHECKING:
+    from ddpdoctor.reader.abstract import Abstract
 
 Tags: TypeAlias = frozenset[Hashable]
 """What flowed into a value: taints (the strings of :data:`ddpdoctor.value.Taint`), and where data came from, as pairs:
@@ -32,6 +35,12 @@ def measures(tags: Tags) -> Tags:
         return NO_TAGS
     pooled = pooled_in(tags)
     return frozenset(tag for tag in own if tag[1] not in pooled)
+
+
+def in_turn_of(values: "Iterable[Abstract]") -> Tags:
+    """Return the tags of each of several values in turn: where some are a rank's own numbers, the others hide none."""
+    tags = [value.tags for value in values]
+    return NO_TAGS.union(*([one for one in tags if measures(one)] or tags))
 
 
 def of_numbers(tags: Tags) -> Tags:

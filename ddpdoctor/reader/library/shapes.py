@@ -1,9 +1,11 @@
 """What can be told of a value's type and attributes without knowing it."""
 
+from collections.abc import Iterable
+
 from ddpdoctor.reader.abstract import Abstract, External, Items, Known, Opaque, Table, is_none
 from ddpdoctor.reader.attributes import class_attribute
 from ddpdoctor.reader.imports import module_attribute
-from ddpdoctor.reader.library.kinds import WRAPPERS
+from ddpdoctor.reader.library.kinds import WRAPPERS, is_module
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
 from ddpdoctor.reader.settings import Settings
@@ -33,7 +35,10 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     if isinstance(value, Object):
         if isinstance(cls, Class):
             return cls in value.cls.resolution()
-        return True if path in value.cls.external_bases() else None if value.cls.external_bases() else False
+        bases = value.cls.external_bases()
+        if path in bases:
+            return True
+        return False if not bases or (path in WRAPPERS and is_module(value) and not _wraps(bases)) else None
     if isinstance(value, Made):
         if path == value.path:
             return True
@@ -49,6 +54,11 @@ def is_instance(value: Abstract, cls: Abstract) -> bool | None:
     if isinstance(value, Table):
         return path == "builtins.dict" if path and path.startswith("builtins.") else None
     return None
+
+
+def _wraps(bases: Iterable[str]) -> bool:
+    """Whether one of the classes outside the project that a class is derived from puts a model into a wrapper."""
+    return any(base in WRAPPERS or base.endswith(("DataParallel", "DDP")) for base in bases)
 
 
 _NO_NUMBERS = frozenset({"builtins.tuple", "builtins.list", "builtins.dict", "builtins.str", "builtins.bool"})
