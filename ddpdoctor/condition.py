@@ -235,10 +235,8 @@ def compatible(first: Condition, second: Condition) -> bool:
 
 def asks_for_group(literal: Literal) -> bool:
     """Whether a test, or one that it is made of, asks whether there is a process group."""
-    atom = literal.atom
-    if atom.expression is not None and "initialized" in atom.expression.leaves():
-        return True
-    return any(asks_for_group(Literal(one, True)) for one in atom.inside)
+    tests = (literal.atom, *literal.atom.reach)
+    return any(one.expression is not None and "initialized" in one.expression.leaves() for one in tests)
 
 
 def kinds_in(formula: Formula) -> frozenset[str]:

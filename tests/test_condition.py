@@ -1,10 +1,25 @@
 """Conditions: what follows, what contradicts, and which ranks of which world meet them."""
 
+import time
+
 import pytest
 
 from ddpdoctor.atom import ALWAYS, Atom, Literal
-from ddpdoctor.condition import all_of, any_of, as_formula, assume, compact, compatible, negation, together
+from ddpdoctor.condition import (
+    all_of,
+    any_of,
+    as_formula,
+    asks_for_group,
+    assume,
+    compact,
+    compatible,
+    negation,
+    together,
+)
 from ddpdoctor.consequences import since
+from ddpdoctor.facts.group_ends import _refused
+from ddpdoctor.facts.rounds import Round, holds_in
+from ddpdoctor.place import Place
 from ddpdoctor.truth import divides_ranks, holds_by_default, holds_for
 from ddpdoctor.world import SINGLE, UNKNOWN, WORLDS, Expression, constant, evaluate
 
@@ -157,3 +172,31 @@ def test_a_condition_that_was_packed_says_what_is_in_it():
     packed = compact(frozenset({A, B, C, D}))
     assert together(packed, frozenset({negation(A)})) is None
     assert assume(packed, any_of([negation(B), negation(C)])) is None
+
+
+def tangled(depth=40):
+    """Two tests, each made of two others, which are made of the same two, and so on."""
+    first, second = A, B
+    for _ in range(depth):
+        ways = [all_of([negation(first), C]), all_of([negation(second), D])]
+        others = [all_of([negation(first), negation(C)]), all_of([negation(second), negation(D)])]
+        first, second = any_of(ways), any_of(others)
+    return first
+
+
+ASKED = {
+    "for the group": asks_for_group,
+    "by default": holds_by_default,
+    "in a round": lambda formula: holds_in(formula, Round(Place("train.py", 1), 0, 1, 1)),
+    "by the options": lambda formula: list(_refused(frozenset({formula}))),
+    "for a rank": lambda formula: holds_for(formula, WORLDS["torchrun"][0]),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_what_is_in_many_others_is_asked_once(what):
+    formula = tangled()
+    assert isinstance(formula, Literal) and formula.atom.depth == 40
+    begun = time.process_time()
+    assert not ASKED[what](formula)
+    assert time.process_time() - begun < 5  # each way down by itself would take years

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ddpdoctor.atom import Condition
+from ddpdoctor.atom import Condition, Literal
 from ddpdoctor.check import Check
-from ddpdoctor.condition import as_formula, asks_for_group, assume, compatible, negation
+from ddpdoctor.condition import any_of, as_formula, asks_for_group, assume, compatible, negation
 from ddpdoctor.events import (
     MAIN,
     Collective,
@@ -111,11 +111,26 @@ def _is_forgotten_alone(trace: Predicted, event: Event) -> bool:
     """
     if not isinstance(event, (SamplerBuilt, Collective)) or not trace.complete or runs_alone(event) is False:
         return False
-    if runs_alone(event.with_(when=frozenset(one for one in event.when if one.atom.kind in LAUNCHED))) is None:
+    if runs_alone(event.with_(when=_of_the_launch(event.when))) is not True:
         return False
     inits = [init for init in trace.of(GroupInit) if init.process == event.process]
     wraps = [wrap for wrap in trace.of(ModelWrapped) if wrap.process == event.process and wrap.how == DDP]
     return bool(inits and wraps) and all(runs_alone(one) is False for one in (*inits, *wraps))
+
+
+def _of_the_launch(condition: Condition) -> Condition:
+    """Return what a condition says of how the processes were started.
+
+    Of several ways to meet a test some can be out of the question: ``not sharded or distributed`` where it is sharded.
+    """
+    found = {one for one in condition if one.atom.kind in LAUNCHED}
+    for one in condition:
+        ways = [way for way in one.atom.definition or () if one.holds]
+        left = [way for way in ways if not any(part.opposite() in condition for part in way)]
+        rest = any_of(map(as_formula, left)) if len(left) < len(ways) else True
+        if isinstance(rest, Literal) and rest.atom.kinds <= LAUNCHED | {"any"}:
+            found.add(rest)
+    return frozenset(found)
 
 
 def _is_forgotten_by_default(trace: Predicted, event: Event) -> bool:

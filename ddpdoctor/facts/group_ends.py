@@ -7,6 +7,7 @@ from ddpdoctor.condition import compatible
 from ddpdoctor.events import Backward, Event, GroupDestroyed, GroupInit
 from ddpdoctor.facts import replicas
 from ddpdoctor.facts.ranks import leave_ranks_out
+from ddpdoctor.memory import remembered
 from ddpdoctor.trace import Predicted
 from ddpdoctor.truth import worth
 
@@ -66,6 +67,7 @@ def _refused(condition: Condition) -> Iterator[Literal]:
             yield literal
 
 
+@remembered(20_000)
 def _by_options(atom: Atom) -> bool | None:
     """Return what the options' defaults make of a test; ``None`` where anything else decides it."""
     if atom.definition is None:

@@ -1,6 +1,6 @@
 """In which rounds of a loop something happens, as far as the loop's count decides it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ddpdoctor.atom import Atom, Formula
@@ -30,12 +30,19 @@ class Round(NamedTuple):
 
 def holds_in(formula: Formula, at: Round) -> bool | None:
     """Whether a formula holds in a round; ``None`` when that cannot be told."""
-    return worth(formula, lambda atom: _of_atom(atom, at))
+    answers: dict[Atom, bool | None] = {}  # a test can be in many others, and those in many more
+
+    def of_atom(atom: Atom) -> bool | None:
+        if atom not in answers:
+            answers[atom] = _of_atom(atom, at, of_atom)
+        return answers[atom]
+
+    return worth(formula, of_atom)
 
 
-def _of_atom(atom: Atom, at: Round) -> bool | None:
+def _of_atom(atom: Atom, at: Round, of_atom: Callable[[Atom], bool | None]) -> bool | None:
     if atom.definition is not None:
-        alternatives = [_all_of([holds_in(part, at) for part in alternative]) for alternative in atom.definition]
+        alternatives = [_all_of([worth(part, of_atom) for part in alternative]) for alternative in atom.definition]
         return True if True in alternatives else None if None in alternatives else False
     if atom in at.settled:
         return at.settled[atom]
