@@ -66,6 +66,12 @@ def one_device_each(trace: Predicted, process: str) -> bool:
     )
 
 
+def stands_for_itself(wrap: ModelWrapped) -> bool:
+    """Whether nothing is known of a model but that it is wrapped here."""
+    models = [model for _, model in alternatives(wrap.model, wrap.when)]
+    return not any(isinstance(model, Ref) and model.place != wrap.place for model in models)
+
+
 def training_backwards(trace: Predicted) -> dict[Ref, Backward]:
     """Return the loaders that training draws from, each with a backward pass of one of its batches."""
     found: dict[Ref, Backward] = {}
