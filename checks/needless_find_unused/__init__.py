@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.check import Check
 from ddpdoctor.events import Forward, GradientsSeen, LayersUsed, ModelChanged, ModelWrapped
-from ddpdoctor.facts import option, replicas, stands_for_itself
+from ddpdoctor.facts import option, replicas, shows_nothing
 from ddpdoctor.finding import Confidence, Fault, Fix, Severity, Verdict, confirmed, not_reached, refuted
 from ddpdoctor.join import seen_at
 from ddpdoctor.trace import Observed, Predicted
@@ -19,7 +19,7 @@ def nothing_shows_an_unused_parameter(trace: Predicted) -> Iterator[Fault]:
             continue
         if wrap.idle or wrap.unshown or _varies(trace, wrap) or _freezes(trace, wrap) or _never_learns(trace, wrap):
             continue
-        if stands_for_itself(wrap):
+        if shows_nothing(wrap):
             continue
         shown = any(event.model == wrap.wrapper for event in trace.of(LayersUsed)) and len(wrap.parts) > 1
         yield Fault(

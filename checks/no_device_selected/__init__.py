@@ -15,7 +15,7 @@ from ddpdoctor.events import (
     ModelMoved,
     ModelWrapped,
 )
-from ddpdoctor.facts import one_device_each, owned, stands_for_itself, uses_nccl, uses_nccl_alone
+from ddpdoctor.facts import one_device_each, owned, shows_nothing, uses_nccl, uses_nccl_alone
 from ddpdoctor.facts.ranks import for_some_ranks_only
 from ddpdoctor.finding import Fault, Fix, Label, Severity, Verdict, callers, confirmed, not_reached, refuted
 from ddpdoctor.trace import Observed, Predicted
@@ -62,7 +62,7 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
         in_group = together(event.when, init.when)
         if in_group is not None and for_some_ranks_only(event.with_(when=in_group)):
             continue  # mostly the first one of a node, whose GPU that is
-        if any(wrap.place == event.place and stands_for_itself(wrap) for wrap in trace.of(ModelWrapped)):
+        if any(wrap.place == event.place and shows_nothing(wrap) for wrap in trace.of(ModelWrapped)):
             continue  # who made the model may have selected its device
         if isinstance(event, DeviceUsed) and event.index is None and _counts(trace, event, init):
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"

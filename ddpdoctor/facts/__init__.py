@@ -66,10 +66,9 @@ def one_device_each(trace: Predicted, process: str) -> bool:
     )
 
 
-def stands_for_itself(wrap: ModelWrapped) -> bool:
-    """Whether nothing is known of a model but that it is wrapped here."""
-    models = [model for _, model in alternatives(wrap.model, wrap.when)]
-    return not any(isinstance(model, Ref) and model.place != wrap.place for model in models)
+def shows_nothing(wrap: ModelWrapped) -> bool:
+    """Whether the source shows no part of a wrapped model: what stands for it is made by the wrap."""
+    return all(part.place == wrap.place for part in wrap.parts)
 
 
 def training_backwards(trace: Predicted) -> dict[Ref, Backward]:
