@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ddpdoctor.named import NamedTuple
 from ddpdoctor.reader.library import FUNCTION_NAMES, METHOD_NAMES, tensors
-from ddpdoctor.reader.syntax import RANK_WORDS
+from ddpdoctor.reader.rank_words import RANK_WORDS
 from ddpdoctor.reader.trees import last_name, nodes_of
 
 QUIET = frozenset(

@@ -8,31 +8,10 @@ from functools import lru_cache
 from typing import TypeAlias, TypeGuard
 
 from ddpdoctor.reader.objects import Class
-from ddpdoctor.reader.trees import last_name, nodes_of, own_nodes
+from ddpdoctor.reader.rank_words import kept_as_given, ranks_told, speaks_of_ranks, tells_the_rank
+from ddpdoctor.reader.trees import nodes_of, own_nodes, root_name
 
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
-
-RANK_WORDS = frozenset(
-    [
-        "rank",
-        "local_rank",
-        "global_rank",
-        "world_rank",
-        "get_rank",
-        "get_world_size",
-        "num_replicas",
-        "world_size",
-        "dp_rank",
-        "process_index",
-        "RANK",
-        "LOCAL_RANK",
-        "WORLD_SIZE",
-        "num_processes",
-        "shard",
-        "num_shards",
-    ]
-)
-"""Names by which code that divides something between ranks speaks of them."""
 
 
 class Syntax:
@@ -116,7 +95,7 @@ class Syntax:
     def has_another_rank(self, trees: "tuple[ast.Module, ...]", option: str) -> bool:
         """Whether a program takes its rank from elsewhere than an option, and never stores it under that name."""
         nodes = [node for tree in trees for node in nodes_of(tree)]
-        return any(map(_tells_the_rank, nodes)) and not any(_stores(node, option) for node in nodes)
+        return any(map(tells_the_rank, nodes)) and not any(_stores(node, option) for node in nodes)
 
     def names_read(self, tree: ast.AST) -> frozenset[str]:
         """Return the attributes that code reads, and the words in its texts by which it can come to others."""
@@ -138,7 +117,7 @@ class Syntax:
         """Return the parameters that a function tells ``init_process_group`` are the rank, whatever they are called."""
         if function not in self._ranks:
             body = [] if isinstance(function, ast.Lambda) else function.body
-            self._ranks[function] = frozenset(name for node in own_nodes(body) for name in _ranks_told(node))
+            self._ranks[function] = frozenset(name for node in own_nodes(body) for name in ranks_told(node))
         return self._ranks[function]
 
     def is_dynamic(self, tree: ast.Module) -> bool:
@@ -184,7 +163,7 @@ class Syntax:
         for method in cls.node.body:
             is_first = isinstance(method, ast.FunctionDef) and method.name == "__init__"
             for node in method.body if isinstance(method, ast.FunctionDef) and is_first else (method,):
-                names = _kept_as_given(node) if is_first else frozenset()
+                names = kept_as_given(node) if is_first else frozenset()
                 kept |= names
                 if not names and speaks_of_ranks(node):
                     return True
@@ -222,13 +201,6 @@ def _is_read_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
     )
 
 
-def _ranks_told(node: ast.AST) -> Iterator[str]:
-    """Yield the variable that ``init_process_group(backend, init_method, timeout, world_size, rank)`` gets as rank."""
-    if isinstance(node, ast.Call) and last_name(node.func) == "init_process_group":
-        given = [*node.args[4:5], *(keyword.value for keyword in node.keywords if keyword.arg == "rank")]
-        yield from (one.id for one in given if isinstance(one, ast.Name))
-
-
 def _fills(node: ast.AST) -> bool:
     """Whether ``self.seen.append(new)``, or ``self.seen[place] = new``."""
     holder: ast.expr | None = None
@@ -236,7 +208,7 @@ def _fills(node: ast.AST) -> bool:
         holder = node.value
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         holder = node.func.value if node.func.attr in ("append", "appendleft", "extend", "add") else None
-    return isinstance(holder, ast.Attribute) and _root(holder) == "self"
+    return isinstance(holder, ast.Attribute) and root_name(holder) == "self"
 
 
 def _words(node: ast.AST) -> Iterator[str]:
@@ -262,56 +234,14 @@ def _is_dynamic(node: ast.AST, imported: set[str]) -> bool:
         return True
     if node.func.id != "getattr" or len(node.args) < 2 or isinstance(node.args[1], ast.Constant):
         return False
-    return _root(node.args[0]) not in imported  # getattr(torch.optim, name) is no part of a model
-
-
-def _root(node: ast.expr) -> str | None:
-    """Return the name that a chain of attributes begins with."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return root_name(node.args[0]) not in imported  # getattr(torch.optim, name) is no part of a model
 
 
 _ALL_PARTS = frozenset({"children", "named_children", "_modules", "get_submodule", "__getattr__", "__dict__"})
 
 
-def _tells_the_rank(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value == "RANK"
-    return (isinstance(node, ast.Attribute) and node.attr == "get_rank") or (
-        isinstance(node, ast.Name) and node.id == "get_rank"
-    )
-
-
 def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
-
-
-def _kept_as_given(node: ast.AST) -> frozenset[str]:
-    """Return the attributes that ``self.rank = rank`` gives values, where some value is a rank."""
-    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-        return frozenset()
-    target = node.targets[0]
-    pairs = [(target, node.value)]
-    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-        pairs = list(zip(target.elts, node.value.elts, strict=False))
-    plain = all(isinstance(to, ast.Attribute) and isinstance(value, ast.Name) for to, value in pairs)
-    named = {to.attr for to, value in pairs if isinstance(to, ast.Attribute) and speaks_of_ranks(value)}
-    return frozenset(named) if plain else frozenset()
-
-
-def speaks_of_ranks(node: ast.AST) -> bool:
-    """Whether a piece of a program names a rank."""
-    for inner in nodes_of(node):
-        if isinstance(inner, ast.Name) and inner.id in RANK_WORDS:
-            return True
-        if isinstance(inner, ast.Attribute) and inner.attr in RANK_WORDS:
-            return True
-        if isinstance(inner, ast.arg) and inner.arg in RANK_WORDS:
-            return True
-        if isinstance(inner, ast.Constant) and inner.value in RANK_WORDS:
-            return True
-    return False
 
 
 _COUNTED = re.compile(r"\.[ \t]*(\w+)[ \t]*(?:\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=(?!=)")

@@ -20,6 +20,13 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
+def root_name(node: ast.AST | None) -> str:
+    """Return the name that a chain of attributes begins with: empty for anything else."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def types_of(handler: ast.ExceptHandler) -> "list[ast.expr] | list[ast.expr | None]":
     """Return the types that a handler names; ``None`` is that of a bare one."""
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]

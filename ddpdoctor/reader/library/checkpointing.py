@@ -7,6 +7,7 @@ from ddpdoctor.reader.abstract import Abstract, Attribute, Items, Known, Opaque,
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.library.kinds import is_module
 from ddpdoctor.reader.objects import Bound, Made, Object, Partial
+from ddpdoctor.reader.trees import root_name
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Constant, Ref
 
@@ -38,11 +39,9 @@ def _checkpoint(walk: Walk, call: Call) -> Abstract | None:
 def _rounds(walk: Walk, call: Call) -> int:
     """How often a call is made here at least: 2 in a loop of which each round takes the same module of the object."""
     node = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
-    while isinstance(node, ast.Attribute):
-        node = node.value
     loop = walk.loops[-1] if walk.loops else None
     function = call.frame.function
-    if loop is None or function is None or not isinstance(node, ast.Name) or node.id != "self":
+    if loop is None or function is None or root_name(node) != "self":
         return 1
     own = loop.place.file == walk.file and function.node.lineno <= loop.place.line <= call.node.lineno  # type: ignore[attr-defined]
     return 2 if own and not (isinstance(loop.rounds, Constant) and loop.rounds.value == 1) else 1

@@ -8,7 +8,7 @@ from ddpdoctor.reader.abstract import Abstract, Items, Table, known, options
 from ddpdoctor.reader.imports import resolved
 from ddpdoctor.reader.module import Module
 from ddpdoctor.reader.objects import Class, Function, Made, Object, Package
-from ddpdoctor.reader.syntax import speaks_of_ranks
+from ddpdoctor.reader.rank_words import speaks_of_ranks
 from ddpdoctor.reader.trees import last_name, nodes_of
 from ddpdoctor.reader.walk import Walk
 from ddpdoctor.value import Ref
