@@ -59,12 +59,9 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
     uses = [event for event in uses if any(compatible(event.when, one.when) for one in inits)]
     unselected = [event for event in uses if not (_selects(trace, event) or _is_moved_in_time(trace, event))]
     for event in unselected:
-        in_group = together(event.when, init.when)
-        if in_group is not None and for_some_ranks_only(event.with_(when=in_group)):
-            continue  # mostly the first one of a node, whose GPU that is
-        if any(wrap.place == event.place and shows_nothing(wrap) for wrap in trace.of(ModelWrapped)):
-            continue  # who made the model may have selected its device
         if isinstance(event, DeviceUsed) and event.index is None and _counts(trace, event, init):
+            if _may_be_its_own(trace, event, init):
+                continue
             message = f"{MOVES.get(event.by, event.by)} takes the current device, and no rank has selected one"
             return _fault(event, init, f"{message}: all use GPU 0", Severity.ERROR)
     bound = any(one.device is not None and not is_none(one.device) for one in inits)
@@ -78,6 +75,16 @@ def _first_fault(trace: Predicted, inits: list[GroupInit]) -> Fault | None:
         return None
     message = "every device is named here, but the current device stays GPU 0 on every rank"
     return _fault(named, init, message, Severity.NOTE)
+
+
+def _may_be_its_own(trace: Predicted, event: DeviceUsed, init: GroupInit) -> bool:
+    """Whether the current device can be the right one: on the first rank of a node, or where unknown code selects it.
+
+    Who makes a model of which nothing is known may have selected its device.
+    """
+    in_group = together(event.when, init.when)
+    alone = in_group is not None and for_some_ranks_only(event.with_(when=in_group))
+    return alone or any(wrap.place == event.place and shows_nothing(wrap) for wrap in trace.of(ModelWrapped))
 
 
 def _is_use(event: Event) -> bool:

@@ -1,9 +1,9 @@
 """A training loader that deals every rank all of the data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ddpdoctor.check import Check
-from ddpdoctor.events import Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
+from ddpdoctor.events import IN_ORDER, Backward, EpochBegun, EpochEnded, Forward, LoaderBuilt, Seeded
 from ddpdoctor.facts import owned
 from ddpdoctor.facts.undivided import undivided
 from ddpdoctor.finding import Fault, Fix, Label, Severity, State, Verdict, confirmed, not_reached, refuted
@@ -23,31 +23,31 @@ def every_rank_draws_everything(trace: Predicted) -> Iterator[Fault]:
     for event, backward in undivided(trace):
         if event.iterable:
             continue
+        message, fix = _said_of(event)
         yield Fault(
             place=event.place,
-            message=_message(event),
+            message=message,
             places=(Label(place=backward.place, text="trained on here"),),
             about=event.loader,
             event=event,
-            fix=Fix(description=FIXES.get(event.by_hand, BY_SEED)),
+            fix=Fix(description=fix),
         )
 
 
-def _message(event: LoaderBuilt) -> str:
-    if event.by_hand is not None:
-        return IN_ORDER if event.by_hand == "in order" else AT_RANDOM
-    return ONE_PART if event.distributed_samplers else NO_PART
+def _said_of(event: LoaderBuilt) -> tuple[str, str]:
+    """Return what is wrong with a loader, or with batches that are taken by hand, and how to mend it."""
+    if event.by_hand is None:
+        return ONE_PART if event.distributed_samplers else NO_PART, SAMPLER
+    return (SAME_PLACE, EVERY_NTH) if event.by_hand == IN_ORDER else (SAME_SEED, RANK_IN_SEED)
 
 
 NO_PART = "nothing deals this loader's samples out to the ranks: each trains on all of them every epoch"
-IN_ORDER = "these batches begin at the same position on every rank: all train on the same samples in the same order"
-AT_RANDOM = "every rank seeds its generator alike and draws the same batches: all train on the same samples"
-FIXES: Mapping[str | None, str] = {
-    None: "give it sampler=DistributedSampler(dataset), and shuffle=False",
-    "in order": "begin at rank * the size of a batch, and go on by world size * that size",
-}
-BY_SEED = "add the rank to the seed"
 ONE_PART = "this loader's sampler is told the same rank or one replica on every rank: all train on the same samples"
+SAME_PLACE = "these batches begin at the same position on every rank: all train on the same samples in the same order"
+SAME_SEED = "every rank seeds its generator alike and draws the same batches: all train on the same samples"
+SAMPLER = "give it sampler=DistributedSampler(dataset), and shuffle=False"
+EVERY_NTH = "begin at rank * the size of a batch, and go on by world size * that size"
+RANK_IN_SEED = "add the rank to the seed"
 
 
 def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
@@ -89,10 +89,7 @@ def ranks_shared_samples(fault: Fault, run: Observed) -> Verdict:
 
 def ranks_got_the_same(run: Observed) -> Verdict:
     """Compare what the wrapped models of two ranks got in training, where no loader says which samples those are."""
-    given = [
-        [event.inputs for event in run.on(rank, Forward) if event.via == "wrapper" and event.grad and event.training]
-        for rank in run.ranks[:2]
-    ]
+    given = [list(_inputs(run, rank)) for rank in run.ranks[:2]]
     pairs = list(zip(*given, strict=False)) if len(given) == 2 else []
     if not pairs or any(inputs is None for pair in pairs for inputs in pair):
         return not_reached("the wrapped model was not trained on two ranks, or its inputs cannot be compared")
@@ -106,8 +103,14 @@ def ranks_got_the_same(run: Observed) -> Verdict:
 def _first_inputs(run: Observed, begun: EpochBegun) -> str | None:
     """Return the digest of what a rank's wrapped model got first in an epoch."""
     assert begun.rank is not None
-    after = (event for event in run.on(begun.rank, Forward) if event.order > begun.order)
-    return next((event.inputs for event in after if event.via == "wrapper" and event.grad and event.training), None)
+    return next(_inputs(run, begun.rank, begun.order), None)
+
+
+def _inputs(run: Observed, rank: int, after: int = -1) -> Iterator[str | None]:
+    """Yield the digests of what a rank's wrapped model got in training, from some event on."""
+    for event in run.on(rank, Forward):
+        if event.order > after and event.via == "wrapper" and event.grad and event.training:
+            yield event.inputs
 
 
 def _epochs_of_training(run: Observed, loader: Ref) -> tuple[EpochBegun, EpochBegun] | None:

@@ -10,6 +10,7 @@ or empty. Paths of types are full dotted names with re-exports resolved: ``torch
 from ddpdoctor.events.base import MAIN, Event, Loop, Within
 from ddpdoctor.events.collectives import MEETING, Blocked, Collective, SubgroupMade
 from ddpdoctor.events.data import (
+    IN_ORDER,
     DatasetBuilt,
     DatasetChanged,
     EpochBegun,
@@ -60,6 +61,7 @@ from ddpdoctor.events.training import Backward, Forward, GradientsSeen, Optimize
 __all__ = [
     "ANY_VARIABLE",
     "DATA_PARALLEL",
+    "IN_ORDER",
     "KINDS",
     "MAIN",
     "MEETING",

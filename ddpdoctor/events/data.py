@@ -38,6 +38,10 @@ class SamplerBuilt(Event):
     lengths: tuple[int, ...] = ()
 
 
+IN_ORDER = "in order"
+"""How batches are taken by hand that follow each other in the data (:attr:`LoaderBuilt.by_hand`)."""
+
+
 class LoaderBuilt(Event):
     """P O: a DataLoader is asked for. O: before its constructor judges the arguments, so also when it raises.
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Collection
 
-from ddpdoctor.events import LoaderBuilt
+from ddpdoctor.events import IN_ORDER, LoaderBuilt
 from ddpdoctor.reader.abstract import Abstract, Items, Opaque
 from ddpdoctor.reader.call import Call
 from ddpdoctor.reader.iteration import batch_tags
@@ -58,9 +58,6 @@ def _as_batch(walk: Walk, source: "Ref | ast.AST", how: str, batch: Abstract, ca
         shuffle = Constant(value=how != IN_ORDER)
         walk.emit(LoaderBuilt, call.node, place=loader.place, loader=loader, shuffle=shuffle, by_hand=how)
     return tagged(batch, batch_tags(frozenset({("loader", loader)})))
-
-
-IN_ORDER = "in order"
 
 
 def _parts(value: Abstract) -> "list[Made | Opaque]":

@@ -64,17 +64,9 @@ def _info_from_environment(walk: Walk, call: Call) -> Abstract:
 
 
 def _is_primary(walk: Walk, call: Call) -> Abstract | None:
-    """``is_primary(args, local=False)``: whether this is rank 0, or the first one of its node."""
-    local = known(by_default(call.argument("local", 1) or Known(False)))
-    return rank_flag(walk, "is_local_zero" if local is True else "is_global_zero", call.node)
-
-
-def _is_global_primary(walk: Walk, call: Call) -> Abstract | None:
-    return rank_flag(walk, "is_global_zero", call.node)
-
-
-def _is_local_primary(walk: Walk, call: Call) -> Abstract | None:
-    return rank_flag(walk, "is_local_zero", call.node)
+    """``is_primary(args, local=False)``, and the two that it calls: whether this is rank 0, or its node's first one."""
+    local = call.path.endswith("is_local_primary") or known(by_default(call.argument("local", 1) or NONE)) is True
+    return rank_flag(walk, "is_local_zero" if local else "is_global_zero", call.node)
 
 
 def _numbers() -> list[Abstract]:
@@ -88,7 +80,9 @@ FUNCTIONS = {
     **{f"{home}.get_dist_info": _dist_info for home in _OF_MM},
     **{f"{home}.init_distributed_device": _init_distributed_device for home in _OF_TIMM},
     **{f"{home}.world_info_from_env": _info_from_environment for home in _OF_TIMM},
-    **{f"{home}.is_primary": _is_primary for home in _OF_TIMM},
-    **{f"{home}.is_global_primary": _is_global_primary for home in _OF_TIMM},
-    **{f"{home}.is_local_primary": _is_local_primary for home in _OF_TIMM},
+    **{
+        f"{home}.{name}": _is_primary
+        for home in _OF_TIMM
+        for name in ("is_primary", "is_global_primary", "is_local_primary")
+    },
 }
